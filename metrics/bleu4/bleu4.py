@@ -1,0 +1,120 @@
+# Copyright 2026 The multimodal-metrics authors.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Corpus BLEU-1..4 over captions or token ids, with the numbers of COCO's evaluation and without Java."""
+
+import datasets
+import evaluate
+
+from .base import Checked
+from .ngrams import caption_counts
+from .ptb import ptb
+from .scoring import sample_scores, sample_statistics, score
+from .tokenizers import resolve
+
+# The loader copies only the siblings that this script imports, also those that only the others use.
+_SIBLINGS = (caption_counts, ptb)
+
+_CITATION = """\
+@inproceedings{papineni2002bleu,
+  title={Bleu: a Method for Automatic Evaluation of Machine Translation},
+  author={Papineni, Kishore and Roukos, Salim and Ward, Todd and Zhu, Wei-Jing},
+  booktitle={ACL},
+  year={2002}
+}
+"""
+
+_DESCRIPTION = """\
+BLEU-4 is the geometric mean of the clipped precisions of 1- to 4-grams over a corpus, times a penalty for candidates
+shorter than their references. Tokenization and reference length are those of COCO's caption evaluation.
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions: one caption per image (str), or one list of token ids.
+    references: the reference captions of each image (list of str; one str is one reference), or lists of token ids.
+    max_order: highest order of n-grams, 4.
+    smoothing: what becomes of an order without a match: True (default, 1 / (total + 1)), False (0), "epsilon",
+        "add-k", "exp" (methods 1, 2, 3 of Chen and Cherry) or "coco" (bleu_scorer.py, to the digit).
+    effective_order: leaves out orders without any n-gram, so that a short exact match is 1.0; False.
+    tokenizer: "ptb" (default, COCO's), "13a", "whitespace", "char", "none" (token ids) or a callable str -> list[str].
+    per_sample: adds scores and statistics of every sample in input order; False.
+Returns:
+    bleu4: 0..1 (when max_order >= 4), and bleu1 ... bleu{max_order}.
+    precisions: list of the precision of each order, as smoothed.
+    brevity_penalty, length_ratio, translation_length, reference_length: as in evaluate's bleu, for the reference
+        closest in length.
+    per_sample (on request): dict of lists.
+Examples:
+    >>> import evaluate
+    >>> bleu4 = evaluate.load("metrics/bleu4")
+    >>> results = bleu4.compute(
+    ...     predictions=["a cat sits on a mat", "two dogs run in the park"],
+    ...     references=[["a cat is sitting on a mat", "the cat sat on the mat"], ["two dogs run in a park"]],
+    ... )
+    >>> round(results["bleu4"], 4)
+    0.4301
+    >>> bleu4.signature()
+    'bleu4|smooth:yes|eff:no|tok:ptb|len:closest|refs:1-2|v:0.1.0'
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class Bleu4(Checked, evaluate.Metric):
+    """The evaluate module; what BLEU is stands in scoring.py."""
+
+    def _info(self):
+        text, ids = datasets.Value("string"), datasets.Sequence(datasets.Value("int64"))
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=[
+                datasets.Features({"predictions": text, "references": datasets.Sequence(text)}),
+                datasets.Features({"predictions": text, "references": text}),
+                datasets.Features({"predictions": ids, "references": datasets.Sequence(ids)}),
+                datasets.Features({"predictions": ids, "references": ids}),
+            ],
+            codebase_urls=["https://github.com/tylin/coco-caption"],
+            reference_urls=["https://aclanthology.org/P02-1040", "https://aclanthology.org/W14-3346"],
+        )
+
+    def _signature(self, max_order=4, smoothing=True, effective_order=False, tokenizer="ptb"):
+        settings = {
+            "smooth": smoothing,
+            "eff": effective_order,
+            "tok": "ids" if tokenizer == "none" else resolve(tokenizer).name,
+            "len": "closest",
+        }
+        return f"bleu{max_order}", settings
+
+    def _compute(
+        self,
+        predictions,
+        references,
+        max_order=4,
+        smoothing=True,
+        effective_order=False,
+        tokenizer="ptb",
+        per_sample=False,
+    ):
+        tokenizer = tokenizer if isinstance(predictions[0], str) else "none"
+        statistics = sample_statistics(predictions, references, max_order, tokenizer)
+        results = score(statistics, smoothing, effective_order)
+        if per_sample:
+            samples = sample_scores(statistics, smoothing, effective_order)
+            results["per_sample"] = {k: v.tolist() for k, v in {**samples, **statistics}.items()}
+        self._sign(
+            references, max_order=max_order, smoothing=smoothing, effective_order=effective_order, tokenizer=tokenizer
+        )
+        return results

@@ -1,0 +1,225 @@
+"""BLEU (Papineni et al., 2002) over texts or token ids, as COCO's caption evaluation counts it.
+
+Candidates are compared with the closest reference length, ties to the shorter. Matches and totals of each sample are
+its statistics; BLEU of a corpus is one formula over their sums, BLEU of a sample the same formula over its own.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .ngrams import caption_counts
+
+SMOOTHINGS = (True, False, "epsilon", "add-k", "exp", "coco")
+
+# What coco-caption's bleu_scorer.py adds to numerators and denominators.
+_TINY, _SMALL = 1e-15, 1e-9
+
+
+def sample_statistics(
+    predictions: Sequence | None = None,
+    references: Sequence[Sequence] | None = None,
+    max_order: int = 4,
+    tokenizer: str | Callable[[str], list[str]] = "ptb",
+    counts: dict | None = None,
+) -> dict[str, np.ndarray]:
+    """Counts matches, totals and lengths of each sample.
+
+    Args:
+        predictions: One candidate per sample, texts or lists of token ids.
+        references: The references of each sample.
+        max_order: The highest order of n-grams.
+        tokenizer: A name or callable, see `tokenizers.resolve`.
+        counts: Ready counts (`ngrams.caption_counts`) instead of predictions and references.
+
+    Returns:
+        `matches` and `totals` (samples, max_order): n-grams of the candidate that a reference has (each at most as
+        often as in one reference), and all of them. `candidate_length` and `reference_length` (samples,) in tokens;
+        the latter of the reference closest in length.
+
+    Raises:
+        ValueError: max_order is below 1 or above the orders counted; the tokenizer is unknown.
+
+    >>> sample_statistics(["a cat on the mat"], [["a cat sits on a mat"]])["matches"].tolist()
+    [[4, 1, 0, 0]]
+    """
+    if isinstance(max_order, bool) or not isinstance(max_order, int) or max_order < 1:
+        raise ValueError(f"max_order is {max_order!r}, expected an integer of at least 1")
+    if counts is None:
+        counts = caption_counts(predictions, references, max_order, tokenizer)
+    if len(counts["orders"]) < max_order:
+        raise ValueError(f"counts hold {len(counts['orders'])} orders, expected at least max_order={max_order}")
+    sample = counts["sample"]
+    is_candidate = np.diff(sample, prepend=-1) > 0
+    candidate_length = counts["length"][is_candidate]
+    matches = [_matches(order, sample, is_candidate) for order in counts["orders"][:max_order]]
+    return {
+        "matches": np.stack(matches, axis=1),
+        "totals": np.maximum(candidate_length[:, None] - np.arange(max_order), 0),
+        "candidate_length": candidate_length,
+        "reference_length": _closest_reference_length(counts["length"], sample, is_candidate),
+    }
+
+
+def _matches(order: dict, sample: np.ndarray, is_candidate: np.ndarray) -> np.ndarray:
+    """Clipped matches of one order per sample: the candidate's count, at most the largest one in a reference."""
+    entries = slice(order["num_repeated"])
+    gram, caption, count = (order[key][entries] for key in ("gram", "caption", "count"))
+    # A run is one n-gram in one sample; the candidate, where it has the n-gram, stands first.
+    head = np.ones(len(gram), bool)
+    head[1:] = (gram[1:] != gram[:-1]) | (np.diff(sample[caption]) != 0)
+    heads = np.flatnonzero(head)
+    by_candidate = is_candidate[caption[heads]]
+    in_references = count.copy()
+    in_references[heads[by_candidate]] = 0
+    most = np.maximum.reduceat(in_references, heads) if len(heads) else in_references
+    clipped = np.minimum(count[heads], most)[by_candidate]
+    of_sample = sample[caption[heads[by_candidate]]]
+    return np.bincount(of_sample, clipped, minlength=int(is_candidate.sum())).astype(np.int64)
+
+
+def _closest_reference_length(length: np.ndarray, sample: np.ndarray, is_candidate: np.ndarray) -> np.ndarray:
+    distance = np.abs(length - length[is_candidate][sample])
+    distance[is_candidate] = np.iinfo(np.int64).max
+    order = np.lexsort((length, distance, sample))
+    return length[order[np.flatnonzero(is_candidate)]]
+
+
+def score(
+    statistics: dict[str, np.ndarray], smoothing: bool | str = True, effective_order: bool = False
+) -> dict[str, float | list[float]]:
+    """BLEU of a corpus: the formula over the sums of all samples' statistics.
+
+    Args:
+        statistics: What `sample_statistics` returned; of several shards, joined sample by sample.
+        smoothing: What becomes of orders without a match, see `bleu_by_order`.
+        effective_order: Takes the mean over the orders that have n-grams at all, so that a short exact match is 1.
+
+    Returns:
+        `bleu4` (when there are four orders), `bleu1` ... `bleu{max_order}` (0..1), `precisions` (as smoothed),
+        `brevity_penalty`, `length_ratio`, `translation_length`, `reference_length`.
+
+    Raises:
+        ValueError: The smoothing is unknown.
+
+    >>> round(score(sample_statistics(["a cat on the mat"], [["a cat sits on a mat"]]))["bleu4"], 4)
+    0.2942
+    """
+    sums = {key: values.sum(axis=0) for key, values in statistics.items()}
+    bleu, precisions, brevity_penalty = bleu_by_order(sums, smoothing, effective_order)
+    by_order = {f"bleu{order}": float(value) for order, value in enumerate(bleu, start=1)}
+    translation_length, reference_length = int(sums["candidate_length"]), int(sums["reference_length"])
+    main = {"bleu4": by_order.pop("bleu4")} if "bleu4" in by_order else {}
+    return {
+        **main,
+        **by_order,
+        "precisions": precisions.tolist(),
+        "brevity_penalty": float(brevity_penalty),
+        "length_ratio": translation_length / reference_length if reference_length else 0.0,
+        "translation_length": translation_length,
+        "reference_length": reference_length,
+    }
+
+
+def sample_scores(
+    statistics: dict[str, np.ndarray], smoothing: bool | str = True, effective_order: bool = False
+) -> dict[str, np.ndarray]:
+    """BLEU of every sample on its own, `bleu1` ... `bleu{max_order}`, each (samples,). Not additive: see the card.
+
+    >>> sample_scores(sample_statistics(["a b c d", "x"], [["a b c d"], ["y"]]))["bleu4"].tolist()
+    [1.0, 0.0]
+    """
+    bleu, _, _ = bleu_by_order(statistics, smoothing, effective_order)
+    return {f"bleu{order}": bleu[:, order - 1] for order in range(1, bleu.shape[1] + 1)}
+
+
+def bleu_by_order(
+    statistics: dict[str, np.ndarray], smoothing: bool | str, effective_order: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """BLEU-1 ... BLEU-max_order of counts with any leading axes.
+
+    Args:
+        statistics: `matches` and `totals` (..., max_order), `candidate_length` and `reference_length` (...).
+        smoothing: True makes a zero count of an order 1 / (total + 1); False leaves 0; "epsilon" makes it 0.1 / total
+            (method 1 of Chen and Cherry, 2014), "exp" 1 / (2^k total) for the k-th zero (their 3); "add-k" adds 1 to
+            counts and totals of all orders above 1 (their 2). "coco" is bleu_scorer.py's: 1e-15 on every numerator,
+            1e-9 on every denominator. Under all but "coco" nothing in common is 0.
+        effective_order: Leaves out the orders without any n-gram; they make BLEU 0 otherwise. Not used by "coco".
+
+    Returns:
+        BLEU per order (..., max_order), the precisions as smoothed (..., max_order), and the brevity penalty (...).
+
+    Raises:
+        ValueError: The smoothing is unknown.
+    """
+    if not any(smoothing is known or (smoothing == known and isinstance(smoothing, str)) for known in SMOOTHINGS):
+        raise ValueError(f"smoothing is {smoothing!r}, expected one of {list(SMOOTHINGS)}")
+    matches, totals = statistics["matches"], statistics["totals"]
+    lengths = statistics["candidate_length"], statistics["reference_length"]
+    orders = np.arange(1, matches.shape[-1] + 1)
+    if smoothing == "coco":
+        return _coco_bleu(matches, totals, lengths, orders)
+    precisions = _precisions(matches, totals, smoothing)
+    brevity_penalty = _brevity_penalty(*lengths)
+    logs = np.log(precisions, where=precisions > 0, out=np.full(precisions.shape, -np.inf))
+    if effective_order:
+        logs = np.where(totals > 0, logs, 0.0)
+        orders = np.maximum(np.cumsum(totals > 0, axis=-1), 1)
+    bleu = np.exp(np.cumsum(logs, axis=-1) / orders) * brevity_penalty[..., None]
+    return np.where(matches[..., :1] > 0, bleu, 0.0), precisions, brevity_penalty
+
+
+def _precisions(matches: np.ndarray, totals: np.ndarray, smoothing: bool | str) -> np.ndarray:
+    numerators, denominators = matches.astype(float), totals.astype(float)
+    zero = (matches == 0) & (totals > 0)
+    if smoothing is True:
+        numerators, denominators = numerators + zero, denominators + zero
+    elif smoothing == "epsilon":
+        numerators = np.where(zero, 0.1, numerators)
+    elif smoothing == "exp":
+        numerators = np.where(zero, 0.5 ** np.cumsum(zero, axis=-1), numerators)
+    elif smoothing == "add-k":
+        above_one = (totals > 0) & (np.arange(totals.shape[-1]) > 0)
+        numerators, denominators = numerators + above_one, denominators + above_one
+    return np.divide(numerators, denominators, where=totals > 0, out=np.zeros(numerators.shape))
+
+
+def _brevity_penalty(candidate_length: np.ndarray, reference_length: np.ndarray) -> np.ndarray:
+    """1 for candidates at least as long as the reference, exp(1 - reference / candidate) below, 0 for empty ones."""
+    candidate, reference = np.asarray(candidate_length, float), np.asarray(reference_length, float)
+    ratio = np.divide(reference, candidate, where=candidate > 0, out=np.full(candidate.shape, np.inf))
+    return np.exp(np.minimum(0.0, 1 - ratio))
+
+
+def _coco_bleu(matches, totals, lengths, orders):
+    """bleu_scorer.py to the digit, artefacts included: never exactly 0 or 1."""
+    precisions = (matches + _TINY) / (totals + _SMALL)
+    ratio = (lengths[0] + _TINY) / (lengths[1] + _SMALL)
+    brevity_penalty = np.exp(np.minimum(0.0, 1 - 1 / ratio))
+    return np.cumprod(precisions, axis=-1) ** (1 / orders) * brevity_penalty[..., None], precisions, brevity_penalty
+
+
+def bleu4(
+    generated: str | Sequence[int],
+    references: Sequence[str] | Sequence[Sequence[int]],
+    smoothing: bool | str = True,
+) -> float:
+    """BLEU-4 of one sample, texts (tokenized as COCO does) or token ids.
+
+    Args:
+        generated: The candidate.
+        references: Its references, at least one.
+        smoothing: See `bleu_by_order`.
+
+    Returns:
+        BLEU-4, 0..1.
+
+    Raises:
+        ValueError: There is no reference, or the smoothing is unknown.
+
+    >>> bleu4([5, 6, 7, 8], [[5, 6, 7, 8], [1, 2]])
+    1.0
+    """
+    if not len(references):
+        raise ValueError("references is empty, expected at least one")
+    return float(score(sample_statistics([generated], [references]), smoothing)["bleu4"])

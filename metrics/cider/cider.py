@@ -1,0 +1,163 @@
+# Copyright 2026 The multimodal-metrics authors.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""CIDEr-D, CIDEr and CIDEr-R for image captions, with the numbers of COCO's evaluation and without Java."""
+
+import datasets
+import evaluate
+
+from .base import Checked, check_references
+from .document_frequencies import DocumentFrequencies
+from .ngrams import caption_counts
+from .ptb import ptb
+from .repetition import repetition_penalty
+from .scoring import sample_scores, sample_statistics, score
+from .tokenizers import resolve
+
+# The loader copies only the siblings that this script imports, also those that only the others use.
+_SIBLINGS = (caption_counts, ptb, repetition_penalty)
+
+_CITATION = """\
+@inproceedings{vedantam2015cider,
+  title={CIDEr: Consensus-based Image Description Evaluation},
+  author={Vedantam, Ramakrishna and Zitnick, C. Lawrence and Parikh, Devi},
+  booktitle={CVPR},
+  year={2015}
+}
+"""
+
+_DESCRIPTION = """\
+CIDEr measures how well a caption agrees with the consensus of several reference captions: the TF-IDF weighted cosine
+of their n-grams (n = 1..4), mean over references, images and n. The default is CIDEr-D, which is what COCO's
+evaluation and papers report as CIDEr, with COCO's tokenization in pure Python.
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions: one caption per image (str), or one list of token ids.
+    references: the reference captions of each image (list of str; one str is one reference), or lists of token ids.
+    variant: "cider_d" (default), "cider" (the paper's formula) or "cider_r".
+    n: highest order of n-grams, 4.
+    sigma: width of the length penalty of cider_d, 6.0 tokens.
+    scale: 10.0, so that scores are 0..10.
+    tokenizer: "ptb" (default, COCO's), "13a", "whitespace", "char", "none" (token ids) or a callable str -> list[str].
+    stem: maps words to Porter stems (the paper's form of "cider"); False.
+    end_token: appended to every caption; None.
+    document_frequencies: "corpus" (of the references passed), a saved table's path, or a table or its to_dict().
+    per_sample: adds the scores of every image in input order; False.
+Returns:
+    cider: the mean over images, 0..scale.
+    cider_1 ... cider_n: the means of each order, on the same scale; cider is their mean.
+    per_sample (on request): dict of lists with the same keys.
+Examples:
+    >>> import evaluate
+    >>> cider = evaluate.load("metrics/cider")
+    >>> results = cider.compute(
+    ...     predictions=["a cat sits on a mat", "two dogs run in the park"],
+    ...     references=[["a cat is sitting on a mat", "the cat sat on the mat"], ["two dogs play in a park"]],
+    ... )
+    >>> round(results["cider"], 4)
+    3.0364
+    >>> cider.signature()
+    'cider_d|n:4|sigma:6|df:corpus|tok:ptb|stem:no|refs:1-2|v:0.1.0'
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class Cider(Checked, evaluate.Metric):
+    """The evaluate module; what CIDEr is stands in scoring.py."""
+
+    def _info(self):
+        text, ids = datasets.Value("string"), datasets.Sequence(datasets.Value("int64"))
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=[
+                datasets.Features({"predictions": text, "references": datasets.Sequence(text)}),
+                datasets.Features({"predictions": text, "references": text}),
+                datasets.Features({"predictions": ids, "references": datasets.Sequence(ids)}),
+                datasets.Features({"predictions": ids, "references": ids}),
+            ],
+            codebase_urls=["https://github.com/tylin/coco-caption", "https://github.com/vrama91/cider"],
+            reference_urls=["https://arxiv.org/abs/1411.5726", "https://aclanthology.org/2021.wnut-1.39"],
+        )
+
+    def _signature(
+        self,
+        variant="cider_d",
+        n=4,
+        sigma=6.0,
+        scale=10.0,
+        tokenizer="ptb",
+        stem=False,
+        end_token=None,
+        document_frequencies="corpus",
+    ):
+        corpus = isinstance(document_frequencies, str) and document_frequencies == "corpus"
+        settings = {
+            "n": n,
+            "sigma": f"{sigma:g}" if variant == "cider_d" else None,
+            "scale": None if scale == 10 else f"{scale:g}",
+            "df": "corpus" if corpus else f"table-of-{DocumentFrequencies.of(document_frequencies).num_images}",
+            "tok": "ids" if tokenizer == "none" else resolve(tokenizer).name,
+            "stem": stem,
+            "end": end_token,
+        }
+        return variant, settings
+
+    def _compute(
+        self,
+        predictions,
+        references,
+        variant="cider_d",
+        n=4,
+        sigma=6.0,
+        scale=10.0,
+        tokenizer="ptb",
+        stem=False,
+        end_token=None,
+        document_frequencies="corpus",
+        per_sample=False,
+    ):
+        options = {
+            "variant": variant,
+            "n": n,
+            "sigma": sigma,
+            "tokenizer": tokenizer if isinstance(predictions[0], str) else "none",
+            "stem": stem,
+            "end_token": end_token,
+            "document_frequencies": document_frequencies,
+        }
+        statistics = sample_statistics(predictions, references, **options)
+        results = score(statistics, scale)
+        if per_sample:
+            results["per_sample"] = {k: v.tolist() for k, v in sample_scores(statistics, scale).items()}
+        self._sign(references, scale=scale, **options)
+        return results
+
+    def document_frequencies(self, references, n=4, tokenizer="ptb", stem=False, end_token=None):
+        """Counts a reference corpus once, for scores of single images, batches and rewards.
+
+        Args:
+            references: The references of each image, as in `compute`.
+            n, tokenizer, stem, end_token: As in `compute`, where the table must meet the same values.
+
+        Returns:
+            A table with `merge`, `save(path, final=False)` and `to_dict`; `compute(document_frequencies=...)` takes
+            the table, its dict or its path.
+
+        Raises:
+            ValueError, TypeError: As `compute`, for references.
+        """
+        return DocumentFrequencies.from_references(check_references(references), n, tokenizer, stem, end_token)

@@ -1,0 +1,327 @@
+"""The table of document frequencies: in how many images each n-gram occurs in a reference.
+
+n-grams are kept as a trie in arrays: an n-gram of order k is the pair (number of its first k - 1 tokens in the order
+below, number of its last token), packed into one sorted int64. That is exact, small (12 bytes per n-gram), merges by
+addition, and looking up never adds to it.
+"""
+
+import io
+import json
+import pickle
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+
+import numpy as np
+
+from .ngrams import count_ngrams, encode
+from .tokenizers import resolve
+
+_FORMAT = 1
+_SETTINGS = ("num_images", "n", "tokenizer", "stem", "end_token", "final")
+
+
+def images_with_gram(order: dict, sample: np.ndarray, is_candidate: np.ndarray) -> np.ndarray:
+    """Number of samples that have each n-gram in a reference (n-grams,)."""
+    in_reference = ~is_candidate[order["caption"]]
+    gram, image = order["gram"][in_reference], sample[order["caption"][in_reference]]
+    first = np.ones(len(gram), bool)
+    first[1:] = (gram[1:] != gram[:-1]) | (image[1:] != image[:-1])
+    return np.bincount(gram[first], minlength=len(order["last"]))
+
+
+class DocumentFrequencies:
+    """Document frequencies of the 1..n-grams of a reference corpus, with the settings that they were made with.
+
+    Attributes:
+        num_images: N, the number of images.
+        n: The highest order.
+        tokenizer: Name of the tokenizer; "none" for token ids.
+        stem: Whether words were mapped to their stems.
+        end_token: Token appended to every caption, or None.
+        final: Whether n-grams of a single image were dropped; such a table scores the same but cannot be merged.
+    """
+
+    def __init__(self, levels, vocabulary, num_images, n, tokenizer="ptb", stem=False, end_token=None, final=False):
+        self.levels, self.vocabulary = levels, list(vocabulary)
+        self.num_images, self.n, self.tokenizer = int(num_images), int(n), tokenizer
+        self.stem, self.end_token, self.final = bool(stem), end_token, bool(final)
+        self._number_of = {token: number for number, token in enumerate(self.vocabulary)}
+
+    def __len__(self) -> int:
+        return sum(len(keys) for keys, _ in self.levels)
+
+    @classmethod
+    def from_references(
+        cls,
+        references: Iterable[Sequence],
+        n: int = 4,
+        tokenizer: str | Callable[[str], list[str]] = "ptb",
+        stem: bool = False,
+        end_token: str | int | None = None,
+    ) -> "DocumentFrequencies":
+        """Counts a reference corpus.
+
+        Args:
+            references: The references of each image, texts or lists of token ids.
+            n, tokenizer, stem, end_token: As in `scoring.sample_statistics`; a later score must use the same.
+
+        Raises:
+            ValueError: There is no image, or one without references.
+
+        >>> table = DocumentFrequencies.from_references([["a cat", "the cat"], ["a dog"]])
+        >>> table.num_images, table["a"], table["the", "cat"], table["bird"]
+        (2, 2, 1, 0)
+        """
+        references = list(references)
+        sizes = np.array([len(group) for group in references], np.int64)
+        if not len(sizes) or not sizes.all():
+            place = f"references[{int(np.argmin(sizes))}]" if len(sizes) else "references"
+            raise ValueError(f"{place} is empty, expected at least one")
+        tokens, lengths, vocabulary = encode(list(chain.from_iterable(references)), tokenizer, stem, end_token)
+        sample, levels, renumber = np.repeat(np.arange(len(sizes)), sizes), [], np.zeros(1, np.int64)
+        for order in count_ngrams(tokens, lengths, n, len(vocabulary)):
+            frequency = images_with_gram(order, sample, np.zeros(len(sample), bool))
+            level, renumber = _level(renumber[order["parent"]], order["last"], frequency, len(vocabulary))
+            levels.append(level)
+        # A corpus of empty captions has no token to tell texts from ids.
+        name = resolve(tokenizer).name if not vocabulary or isinstance(vocabulary[0], str) else "none"
+        return cls(levels, vocabulary, len(sizes), n, name, stem, end_token)
+
+    def __getitem__(self, gram: str | int | tuple) -> int:
+        """Document frequency of one n-gram, a token or a tuple of tokens; 0 if it was never seen."""
+        gram, parent, frequency = gram if isinstance(gram, tuple) else (gram,), 0, 0
+        for token, (keys, counts) in zip(gram, self.levels):
+            key = parent * len(self.vocabulary) + self._number_of.get(token, -1)
+            parent = int(np.searchsorted(keys, key))
+            if token not in self._number_of or parent == len(keys) or keys[parent] != key:
+                return 0
+            frequency = int(counts[parent])
+        return frequency if len(gram) <= self.n else 0
+
+    def look_up(self, orders: list[dict], vocabulary: list) -> list[np.ndarray]:
+        """Document frequencies of counted n-grams.
+
+        Args:
+            orders: What `ngrams.count_ngrams` returned.
+            vocabulary: The tokens of its numbers.
+
+        Returns:
+            One array per order (n-grams,); 0 for an n-gram that the table does not have.
+        """
+        number_of = np.fromiter((self._number_of.get(token, -1) for token in vocabulary), np.int64, len(vocabulary))
+        frequencies, place = [], np.zeros(1, np.int64)
+        for order, (keys, counts) in zip(orders, self.levels):
+            parent, last = place[order["parent"]], number_of[order["last"]]
+            key = np.where((parent < 0) | (last < 0), -1, parent * len(self.vocabulary) + last)
+            place = np.searchsorted(keys, key)
+            known = np.append(keys, -2)[place] == key
+            frequencies.append(np.where(known, np.append(counts, 0)[place], 0))
+            place = np.where(known, place, -1)
+        return frequencies
+
+    def check(self, **settings) -> None:
+        """Compares the settings of a call with those of the table.
+
+        Raises:
+            ValueError: They differ; the message names the setting and both values.
+        """
+        for name, value in settings.items():
+            if getattr(self, name) != value:
+                raise ValueError(
+                    f"document frequencies were made with {name}={getattr(self, name)!r}, this call has {name}="
+                    f"{value!r}; make a table with the settings of the call, or call with those of the table"
+                )
+
+    def merge(self, other: "DocumentFrequencies | Mapping | str") -> "DocumentFrequencies":
+        """Adds the table of other images (a table, its `to_dict()` or a path) and returns the sum.
+
+        Raises:
+            ValueError: The settings differ, or one of the two was saved with final=True.
+
+        >>> one = DocumentFrequencies.from_references([["a cat"]])
+        >>> both = one.merge(DocumentFrequencies.from_references([["a dog"]]))
+        >>> both.num_images, both["a"], both["dog"]
+        (2, 2, 1)
+        """
+        other = DocumentFrequencies.of(other)
+        self.check(n=other.n, tokenizer=other.tokenizer, stem=other.stem, end_token=other.end_token)
+        if self.final or other.final:
+            raise ValueError("a table saved with final=True lacks the n-grams of single images and cannot be merged")
+        vocabulary = list(dict.fromkeys(self.vocabulary + other.vocabulary))
+        number_of = {token: number for number, token in enumerate(vocabulary)}
+        sides = [(t, np.array([number_of[w] for w in t.vocabulary], np.int64), np.zeros(1, np.int64))
+                 for t in (self, other)]
+        levels = []
+        for depth in range(self.n):
+            keys = [_renumber(t, depth, numbers, places, len(vocabulary)) for t, numbers, places in sides]
+            counts = np.concatenate([t.levels[depth][1] for t, _, _ in sides])
+            merged, inverse = np.unique(np.concatenate(keys), return_inverse=True)
+            levels.append((merged, np.bincount(inverse, counts, len(merged)).astype(np.int32)))
+            halves = np.split(inverse, [len(keys[0])])
+            sides = [(t, numbers, half) for (t, numbers, _), half in zip(sides, halves)]
+        return DocumentFrequencies(levels, vocabulary, self.num_images + other.num_images, self.n, self.tokenizer,
+                                   self.stem, self.end_token)
+
+    def finalize(self) -> "DocumentFrequencies":
+        """A smaller table without the n-grams of a single image. As idf uses max(1, df), no score changes.
+
+        >>> table = DocumentFrequencies.from_references([["a cat"], ["a dog"]]).finalize()
+        >>> len(table), table["a"], table["cat"]
+        (1, 2, 0)
+        """
+        levels, places, size = [], np.zeros(1, np.int64), max(len(self.vocabulary), 1)
+        for keys, counts in self.levels:
+            kept = counts > 1
+            parent, last = np.divmod(keys[kept], size)
+            levels.append((places[parent] * size + last, counts[kept]))
+            places = np.cumsum(kept) - 1
+        return DocumentFrequencies(levels, self.vocabulary, self.num_images, self.n, self.tokenizer, self.stem,
+                                   self.end_token, final=True)
+
+    def to_dict(self) -> dict:
+        """The table as plain data (settings, tokens, arrays), for `of` and for other processes."""
+        return {
+            "format": _FORMAT,
+            **{name: getattr(self, name) for name in _SETTINGS},
+            "vocabulary": self.vocabulary,
+            **{f"keys_{k}": keys for k, (keys, _) in enumerate(self.levels, start=1)},
+            **{f"frequencies_{k}": counts for k, (_, counts) in enumerate(self.levels, start=1)},
+        }
+
+    @classmethod
+    def of(cls, table: "DocumentFrequencies | Mapping | str") -> "DocumentFrequencies":
+        """Makes a table from a file's path, from `to_dict()`, or from an object that has `to_dict()`.
+
+        Raises:
+            ValueError: The file or mapping is no such table.
+            TypeError: It is none of these.
+        """
+        if isinstance(table, cls):
+            return table
+        if hasattr(table, "to_dict"):
+            # Another copy of this class: a table made through evaluate.load, or by the installed package.
+            table = table.to_dict()
+        if hasattr(table, "__fspath__") or isinstance(table, str):
+            return cls.load(table)
+        if not isinstance(table, Mapping):
+            raise TypeError(
+                f"document_frequencies is {type(table).__name__}, expected 'corpus', a table, its to_dict() or a path"
+            )
+        missing = {"format", "vocabulary", *_SETTINGS} - set(table)
+        if missing or table["format"] != _FORMAT:
+            raise ValueError(f"no table of document frequencies of format {_FORMAT}: it lacks {sorted(missing)}")
+        levels = [(table[f"keys_{k}"], table[f"frequencies_{k}"]) for k in range(1, table["n"] + 1)]
+        return cls(levels, table["vocabulary"], **{name: table[name] for name in _SETTINGS})
+
+    def save(self, path: str, final: bool = False) -> None:
+        """Writes a .npz file of plain arrays and one JSON string; nothing in it is pickled.
+
+        Args:
+            path: Where to write, exactly as named.
+            final: Saves `finalize()` of the table.
+        """
+        table = (self.finalize() if final else self).to_dict()
+        arrays = {key: table.pop(key) for key in list(table) if key.startswith(("keys_", "frequencies_"))}
+        with open(path, "wb") as file:
+            np.savez(file, table=np.frombuffer(json.dumps(table).encode(), np.uint8), **arrays)
+
+    @classmethod
+    def load(cls, path: str) -> "DocumentFrequencies":
+        """Reads what `save` wrote.
+
+        Raises:
+            ValueError: The file is no such table.
+            OSError: It cannot be opened.
+        """
+        with open(path, "rb") as file:
+            try:
+                arrays = dict(np.load(io.BytesIO(file.read()), allow_pickle=False))
+                table = json.loads(arrays.pop("table").tobytes())
+            except (ValueError, KeyError, AttributeError, EOFError) as error:
+                raise ValueError(f"{path} is no table of document frequencies: {error}") from error
+        return cls.of({**table, **arrays})
+
+    @classmethod
+    def from_pickle(
+        cls,
+        path: str,
+        num_images: int | None = None,
+        tokenizer: str = "ptb",
+        end_token: str | int | None = None,
+    ) -> "DocumentFrequencies":
+        """Imports a pickle of the CIDEr-D code of coco-caption's descendants, without running anything in it.
+
+        Args:
+            path: Either {"document_frequency": {n-gram: df}, "ref_len": N} of self-critical training, or the bare
+                {n-gram: df} of coco-val-df.p.
+            num_images: N; needed by the bare form, whose file does not hold it (coco-val-df was made of 40504).
+            tokenizer: How its captions were tokenized; "none" reads its tokens as ids.
+            end_token: The token that its captions end with, or None.
+
+        Raises:
+            ValueError: The pickle holds anything but plain containers, strings and numbers; it has another shape; N is
+                missing or stands in the file with another value.
+        """
+        with open(path, "rb") as file:
+            content = _PlainUnpickler(file, encoding="utf-8").load()
+        if not isinstance(content, dict):
+            raise ValueError(f"{path} holds {type(content).__name__}, expected a dict of document frequencies")
+        frequencies = content.get("document_frequency", content)
+        stored = content.get("ref_len") if frequencies is not content else None
+        if stored is None and num_images is None:
+            raise ValueError(f"{path} does not hold N; pass num_images (coco-val-df was made of 40504 images)")
+        if stored is not None and num_images not in (None, stored):
+            raise ValueError(f"num_images is {num_images}, but {path} was made of {stored} images")
+        return _from_grams(frequencies, stored if num_images is None else num_images, tokenizer, end_token)
+
+
+def _level(parent: np.ndarray, last: np.ndarray, frequency: np.ndarray, vocabulary_size: int):
+    """Sorts one order's n-grams by key; returns (keys, frequencies) and the place of each n-gram in them."""
+    keys = parent * vocabulary_size + last
+    order = np.argsort(keys)
+    places = np.empty(len(keys), np.int64)
+    places[order] = np.arange(len(keys))
+    return (keys[order], frequency[order].astype(np.int32)), places
+
+
+def _renumber(table: DocumentFrequencies, depth: int, numbers: np.ndarray, places: np.ndarray, size: int):
+    parent, last = np.divmod(table.levels[depth][0], max(len(table.vocabulary), 1))
+    return places[parent] * size + numbers[last]
+
+
+def _from_grams(frequencies: Mapping, num_images: float, tokenizer: str, end_token) -> DocumentFrequencies:
+    """Builds a table from {n-gram: df}; an n-gram is a tuple of tokens."""
+    grams = {}
+    for gram, frequency in frequencies.items():
+        if not isinstance(gram, tuple) or not gram or not all(isinstance(token, str | int) for token in gram):
+            raise ValueError(f"n-gram {gram!r}, expected a tuple of tokens")
+        grams[tuple(int(token) if tokenizer == "none" else token for token in gram)] = int(frequency)
+    vocabulary = list(dict.fromkeys(chain.from_iterable(grams)))
+    number_of = {token: number for number, token in enumerate(vocabulary)}
+    n, levels, places = max(map(len, grams), default=1), [], {(): 0}
+    for depth in range(1, n + 1):
+        # A pickle from the wild may lack a beginning of an n-gram that it has.
+        level = sorted({gram[:depth] for gram in grams if len(gram) >= depth},
+                       key=lambda gram: (places[gram[:-1]], number_of[gram[-1]]))
+        keys = [places[gram[:-1]] * len(vocabulary) + number_of[gram[-1]] for gram in level]
+        levels.append((np.array(keys, np.int64), np.array([grams.get(gram, 0) for gram in level], np.int32)))
+        places = {gram: place for place, gram in enumerate(level)}
+    return DocumentFrequencies(levels, vocabulary, num_images, n, tokenizer, False, end_token)
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    """Unpickles plain containers, strings and numbers; refuses every other class or function."""
+
+    _ALLOWED = {
+        **{("collections", kind.__name__): kind for kind in (defaultdict, OrderedDict, Counter)},
+        **{(module, kind.__name__): kind for module in ("builtins", "__builtin__")
+           for kind in (int, float, str, list, tuple, dict, set)},
+        ("__builtin__", "long"): int,
+        ("__builtin__", "unicode"): str,
+    }
+
+    def find_class(self, module, name):
+        if (module, name) not in self._ALLOWED:
+            raise ValueError(f"the pickle asks for {module}.{name}, expected plain containers and numbers only")
+        return self._ALLOWED[module, name]

@@ -1,0 +1,164 @@
+"""CIDEr-D, CIDEr (Vedantam et al., 2015) and CIDEr-R (dos Santos et al., 2021).
+
+A caption is a vector per order n = 1..4: how often it has each n-gram, times the n-gram's inverse document frequency
+ln(N / max(1, df)), where df counts the images with the n-gram in a reference. A sample's similarity per order is the
+mean over its references of the cosine of the two vectors; the variants change that cosine.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from .document_frequencies import DocumentFrequencies, images_with_gram
+from .ngrams import caption_counts
+from .repetition import repetition_penalty
+from .tokenizers import resolve
+
+VARIANTS = ("cider_d", "cider", "cider_r")
+
+
+def sample_statistics(
+    predictions: Sequence | None = None,
+    references: Sequence[Sequence] | None = None,
+    variant: str = "cider_d",
+    n: int = 4,
+    sigma: float = 6.0,
+    tokenizer: str | Callable[[str], list[str]] = "ptb",
+    stem: bool = False,
+    end_token: str | int | None = None,
+    document_frequencies: str | Mapping = "corpus",
+    counts: dict | None = None,
+) -> dict[str, np.ndarray]:
+    """Similarity of each candidate to its references, per order of n-grams.
+
+    Args:
+        predictions: One candidate per sample, texts or lists of token ids.
+        references: The references of each sample.
+        variant: "cider_d" (counts clipped, Gaussian penalty on the difference in length: what COCO and papers call
+            CIDEr), "cider" (the plain cosine) or "cider_r" (clipped; penalties on relative length and repetition).
+        n: The highest order of n-grams.
+        sigma: Width of the Gaussian of cider_d, in tokens.
+        tokenizer: A name or callable, see `tokenizers.resolve`.
+        stem: Maps words to Porter stems, as the paper does for "cider".
+        end_token: Appended to every caption; None appends nothing.
+        document_frequencies: "corpus" (of these references), the path of a saved table, or `to_dict()` of one.
+        counts: Ready counts (`ngrams.caption_counts` with the same n, tokenizer, stem and end_token).
+
+    Returns:
+        `similarity` (samples, n), each 0..1.
+
+    Raises:
+        ValueError: An option is out of range; "corpus" mode has one sample only; the table was made otherwise.
+
+    >>> sample_statistics(["a b c d", "x"], [["a b c d"], ["y"]])["similarity"].tolist()
+    [[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]]
+    """
+    _check_options(variant, n, sigma)
+    if counts is None:
+        counts = caption_counts(predictions, references, n, tokenizer, stem, end_token)
+    if len(counts["orders"]) < n:
+        raise ValueError(f"counts hold {len(counts['orders'])} orders, expected at least n={n}")
+    is_candidate = np.diff(counts["sample"], prepend=-1) > 0
+    idf = _inverse_document_frequencies(counts, is_candidate, n, document_frequencies, tokenizer, stem, end_token)
+    cosines = [
+        _cosines(order, weights, counts["sample"], is_candidate, clip=variant != "cider")
+        for order, weights in zip(counts["orders"], idf)
+    ]
+    penalty = _penalty(counts, is_candidate, variant, sigma)
+    # Candidates stand among their references with a cosine of 0, hence the division by the references alone.
+    sums = [np.bincount(counts["sample"], cosine * penalty) for cosine in cosines]
+    num_references = np.bincount(counts["sample"]) - 1
+    return {"similarity": np.stack(sums, axis=1) / num_references[:, None]}
+
+
+def _check_options(variant: str, n: int, sigma: float) -> None:
+    if variant not in VARIANTS:
+        raise ValueError(f"variant is {variant!r}, expected one of {list(VARIANTS)}")
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ValueError(f"n is {n!r}, expected an integer of at least 1")
+    if not sigma > 0:
+        raise ValueError(f"sigma is {sigma!r}, expected a positive number of tokens")
+
+
+def _inverse_document_frequencies(counts, is_candidate, n, document_frequencies, tokenizer, stem, end_token):
+    """One array per order: ln(N / max(1, df)) of each n-gram."""
+    if isinstance(document_frequencies, str) and document_frequencies == "corpus":
+        num_images = int(is_candidate.sum())
+        if num_images == 1:
+            raise ValueError(
+                "document_frequencies='corpus' with a single image: every idf is ln(1/1) = 0, so CIDEr would be 0 for "
+                "any caption. Score all images of the set in one call, or pass a table made from a larger set of "
+                "references (document_frequencies=...)"
+            )
+        frequencies = [images_with_gram(order, counts["sample"], is_candidate) for order in counts["orders"][:n]]
+    else:
+        table = DocumentFrequencies.of(document_frequencies)
+        ids = not all(isinstance(token, str) for token in counts["vocabulary"][:1])
+        table.check(n=n, tokenizer="none" if ids else resolve(tokenizer).name, stem=stem, end_token=end_token)
+        num_images, frequencies = table.num_images, table.look_up(counts["orders"], counts["vocabulary"])
+    return [np.log(num_images) - np.log(np.maximum(frequency, 1)) for frequency in frequencies]
+
+
+def _cosines(order: dict, idf: np.ndarray, sample: np.ndarray, is_candidate: np.ndarray, clip: bool) -> np.ndarray:
+    """Cosine of each reference with its candidate in one order (captions,); 0 at candidates."""
+    num_captions, caption = len(sample), order["caption"]
+    weight = order["count"] * idf[order["gram"]]
+    norm = np.sqrt(np.bincount(caption, weight * weight, minlength=num_captions))
+
+    shared, candidate_entry = _shared_entries(order, sample, is_candidate)
+    of_candidate, of_reference = weight[candidate_entry], weight[shared]
+    products = (np.minimum(of_candidate, of_reference) if clip else of_candidate) * of_reference
+    dot = np.bincount(caption[shared], products, minlength=num_captions)
+    norms = norm * norm[np.flatnonzero(is_candidate)][sample]
+    return np.divide(dot, norms, where=norms > 0, out=np.zeros(num_captions))
+
+
+def _shared_entries(order: dict, sample: np.ndarray, is_candidate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Entries of references whose n-gram their candidate has too, and those of the candidates beside them."""
+    entries = slice(order["num_repeated"])
+    gram, caption = order["gram"][entries], order["caption"][entries]
+    # A run is one n-gram in one sample; the candidate, where it has the n-gram, stands first.
+    head = np.ones(len(gram), bool)
+    head[1:] = (gram[1:] != gram[:-1]) | (np.diff(sample[caption]) != 0)
+    heads = np.flatnonzero(head)
+    sizes = np.diff(heads, append=len(gram))
+    head_of = np.repeat(heads, np.where(is_candidate[caption[heads]], sizes, 0))
+    in_run = np.repeat(is_candidate[caption[heads]], sizes)
+    shared = in_run & ~head
+    return np.flatnonzero(shared), head_of[~head[in_run]]
+
+
+def _penalty(counts: dict, is_candidate: np.ndarray, variant: str, sigma: float) -> np.ndarray | float:
+    """What each reference's cosine is multiplied with (captions,)."""
+    if variant == "cider":
+        return 1.0
+    length = counts["length"].astype(float)
+    difference = length[is_candidate][counts["sample"]] - length
+    if variant == "cider_d":
+        return np.exp(-(difference**2) / (2 * sigma**2))
+    return repetition_penalty(counts, is_candidate)
+
+
+def score(statistics: dict[str, np.ndarray], scale: float = 10.0) -> dict[str, float]:
+    """The mean over samples and orders, times `scale`.
+
+    Args:
+        statistics: What `sample_statistics` returned; of several shards, joined sample by sample.
+        scale: 10 as in COCO's evaluation; papers print another factor of 100 on top or none, see the card.
+
+    Returns:
+        `cider` (0..scale) and `cider_1` ... `cider_n`, the means of each order on the same scale.
+
+    >>> score({"similarity": np.array([[1.0, 0.5], [0.0, 0.0]])})
+    {'cider': 3.75, 'cider_1': 5.0, 'cider_2': 2.5}
+    """
+    return {key: float(values.mean()) for key, values in sample_scores(statistics, scale).items()}
+
+
+def sample_scores(statistics: dict[str, np.ndarray], scale: float = 10.0) -> dict[str, np.ndarray]:
+    """The same numbers for every sample, each (samples,); their means are the corpus values."""
+    if not scale > 0:
+        raise ValueError(f"scale is {scale!r}, expected a positive number")
+    similarity = statistics["similarity"] * scale
+    by_order = {f"cider_{order + 1}": similarity[:, order] for order in range(similarity.shape[1])}
+    return {"cider": similarity.mean(axis=1), **by_order}
