@@ -19,11 +19,11 @@ import evaluate
 from .base import Checked
 from .ngrams import caption_counts
 from .ptb import ptb
-from .scoring import sample_scores, sample_statistics, score
+from .scoring import sample_scores, sample_statistics, score, signature_settings
 from .tokenizers import resolve
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (caption_counts, ptb)
+_SIBLINGS = (caption_counts, ptb, resolve)
 
 _CITATION = """\
 @inproceedings{papineni2002bleu,
@@ -89,14 +89,8 @@ class Bleu4(Checked, evaluate.Metric):
             reference_urls=["https://aclanthology.org/P02-1040", "https://aclanthology.org/W14-3346"],
         )
 
-    def _signature(self, max_order=4, smoothing=True, effective_order=False, tokenizer="ptb"):
-        settings = {
-            "smooth": smoothing,
-            "eff": effective_order,
-            "tok": "ids" if tokenizer == "none" else resolve(tokenizer).name,
-            "len": "closest",
-        }
-        return f"bleu{max_order}", settings
+    def _signature(self, **options):
+        return signature_settings(**options)
 
     def _compute(
         self,

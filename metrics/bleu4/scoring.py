@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .ngrams import caption_counts
+from .tokenizers import resolve
 
 SMOOTHINGS = (True, False, "epsilon", "add-k", "exp", "coco")
 
@@ -197,6 +198,21 @@ def _coco_bleu(matches, totals, lengths, orders):
     ratio = (lengths[0] + _TINY) / (lengths[1] + _SMALL)
     brevity_penalty = np.exp(np.minimum(0.0, 1 - 1 / ratio))
     return np.cumprod(precisions, axis=-1) ** (1 / orders) * brevity_penalty[..., None], precisions, brevity_penalty
+
+
+def signature_settings(
+    max_order: int = 4,
+    smoothing: bool | str = True,
+    effective_order: bool = False,
+    tokenizer: str | Callable[[str], list[str]] = "ptb",
+) -> tuple[str, dict]:
+    """The name and the settings that a signature shows."""
+    return f"bleu{max_order}", {
+        "smooth": smoothing,
+        "eff": effective_order,
+        "tok": "ids" if tokenizer == "none" else resolve(tokenizer).name,
+        "len": "closest",
+    }
 
 
 def bleu4(

@@ -154,8 +154,10 @@ def signature(name: str, settings: dict) -> str:
     >>> signature("cider_d", {"n": 4, "stem": False, "refs": None})
     'cider_d|n:4|stem:no|v:0.1.0'
     """
-    shown = {key: {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
-             for key, value in {**settings, "v": VERSION}.items()}
+    shown = {
+        key: {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+        for key, value in {**settings, "v": VERSION}.items()
+    }
     return "|".join([name, *(f"{key}:{value}" for key, value in shown.items() if value is not None)])
 
 

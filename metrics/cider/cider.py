@@ -21,11 +21,11 @@ from .document_frequencies import DocumentFrequencies
 from .ngrams import caption_counts
 from .ptb import ptb
 from .repetition import repetition_penalty
-from .scoring import sample_scores, sample_statistics, score
+from .scoring import sample_scores, sample_statistics, score, signature_settings
 from .tokenizers import resolve
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (caption_counts, ptb, repetition_penalty)
+_SIBLINGS = (caption_counts, ptb, repetition_penalty, resolve)
 
 _CITATION = """\
 @inproceedings{vedantam2015cider,
@@ -93,28 +93,8 @@ class Cider(Checked, evaluate.Metric):
             reference_urls=["https://arxiv.org/abs/1411.5726", "https://aclanthology.org/2021.wnut-1.39"],
         )
 
-    def _signature(
-        self,
-        variant="cider_d",
-        n=4,
-        sigma=6.0,
-        scale=10.0,
-        tokenizer="ptb",
-        stem=False,
-        end_token=None,
-        document_frequencies="corpus",
-    ):
-        corpus = isinstance(document_frequencies, str) and document_frequencies == "corpus"
-        settings = {
-            "n": n,
-            "sigma": f"{sigma:g}" if variant == "cider_d" else None,
-            "scale": None if scale == 10 else f"{scale:g}",
-            "df": "corpus" if corpus else f"table-of-{DocumentFrequencies.of(document_frequencies).num_images}",
-            "tok": "ids" if tokenizer == "none" else resolve(tokenizer).name,
-            "stem": stem,
-            "end": end_token,
-        }
-        return variant, settings
+    def _signature(self, **options):
+        return signature_settings(**options)
 
     def _compute(
         self,

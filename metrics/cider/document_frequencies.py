@@ -150,8 +150,9 @@ class DocumentFrequencies:
             raise ValueError("a table saved with final=True lacks the n-grams of single images and cannot be merged")
         vocabulary = list(dict.fromkeys(self.vocabulary + other.vocabulary))
         number_of = {token: number for number, token in enumerate(vocabulary)}
-        sides = [(t, np.array([number_of[w] for w in t.vocabulary], np.int64), np.zeros(1, np.int64))
-                 for t in (self, other)]
+        sides = [
+            (t, np.array([number_of[w] for w in t.vocabulary], np.int64), np.zeros(1, np.int64)) for t in (self, other)
+        ]
         levels = []
         for depth in range(self.n):
             keys = [_renumber(t, depth, numbers, places, len(vocabulary)) for t, numbers, places in sides]
@@ -160,8 +161,9 @@ class DocumentFrequencies:
             levels.append((merged, np.bincount(inverse, counts, len(merged)).astype(np.int32)))
             halves = np.split(inverse, [len(keys[0])])
             sides = [(t, numbers, half) for (t, numbers, _), half in zip(sides, halves)]
-        return DocumentFrequencies(levels, vocabulary, self.num_images + other.num_images, self.n, self.tokenizer,
-                                   self.stem, self.end_token)
+        return DocumentFrequencies(
+            levels, vocabulary, self.num_images + other.num_images, self.n, self.tokenizer, self.stem, self.end_token
+        )
 
     def finalize(self) -> "DocumentFrequencies":
         """A smaller table without the n-grams of a single image. As idf uses max(1, df), no score changes.
@@ -176,8 +178,9 @@ class DocumentFrequencies:
             parent, last = np.divmod(keys[kept], size)
             levels.append((places[parent] * size + last, counts[kept]))
             places = np.cumsum(kept) - 1
-        return DocumentFrequencies(levels, self.vocabulary, self.num_images, self.n, self.tokenizer, self.stem,
-                                   self.end_token, final=True)
+        return DocumentFrequencies(
+            levels, self.vocabulary, self.num_images, self.n, self.tokenizer, self.stem, self.end_token, final=True
+        )
 
     def to_dict(self) -> dict:
         """The table as plain data (settings, tokens, arrays), for `of` and for other processes."""
@@ -302,8 +305,10 @@ def _from_grams(frequencies: Mapping, num_images: float, tokenizer: str, end_tok
     n, levels, places = max(map(len, grams), default=1), [], {(): 0}
     for depth in range(1, n + 1):
         # A pickle from the wild may lack a beginning of an n-gram that it has.
-        level = sorted({gram[:depth] for gram in grams if len(gram) >= depth},
-                       key=lambda gram: (places[gram[:-1]], number_of[gram[-1]]))
+        level = sorted(
+            {gram[:depth] for gram in grams if len(gram) >= depth},
+            key=lambda gram: (places[gram[:-1]], number_of[gram[-1]]),
+        )
         keys = [places[gram[:-1]] * len(vocabulary) + number_of[gram[-1]] for gram in level]
         levels.append((np.array(keys, np.int64), np.array([grams.get(gram, 0) for gram in level], np.int32)))
         places = {gram: place for place, gram in enumerate(level)}
@@ -315,8 +320,11 @@ class _PlainUnpickler(pickle.Unpickler):
 
     _ALLOWED = {
         **{("collections", kind.__name__): kind for kind in (defaultdict, OrderedDict, Counter)},
-        **{(module, kind.__name__): kind for module in ("builtins", "__builtin__")
-           for kind in (int, float, str, list, tuple, dict, set)},
+        **{
+            (module, kind.__name__): kind
+            for module in ("builtins", "__builtin__")
+            for kind in (int, float, str, list, tuple, dict, set)
+        },
         ("__builtin__", "long"): int,
         ("__builtin__", "unicode"): str,
     }

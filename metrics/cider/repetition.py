@@ -38,8 +38,10 @@ def _words(counts: dict) -> tuple[dict, np.ndarray]:
     """Counts of words per caption, and the number of words of each caption."""
     unigrams = counts["orders"][0]
     word_ids: dict[str, int] = {}
-    words_of = [[word_ids.setdefault(word, len(word_ids)) for word in _WORD.findall(str(token))]
-                for token in counts["vocabulary"]]
+    words_of = [
+        [word_ids.setdefault(word, len(word_ids)) for word in _WORD.findall(str(token))]
+        for token in counts["vocabulary"]
+    ]
     num_words = np.array([len(words) for words in words_of], np.int64)
     token = unigrams["last"][unigrams["gram"]]
     occurrences = np.repeat(np.arange(len(token)), unigrams["count"])

@@ -162,3 +162,26 @@ def sample_scores(statistics: dict[str, np.ndarray], scale: float = 10.0) -> dic
     similarity = statistics["similarity"] * scale
     by_order = {f"cider_{order + 1}": similarity[:, order] for order in range(similarity.shape[1])}
     return {"cider": similarity.mean(axis=1), **by_order}
+
+
+def signature_settings(
+    variant: str = "cider_d",
+    n: int = 4,
+    sigma: float = 6.0,
+    scale: float = 10.0,
+    tokenizer: str | Callable[[str], list[str]] = "ptb",
+    stem: bool = False,
+    end_token: str | int | None = None,
+    document_frequencies: str | Mapping = "corpus",
+) -> tuple[str, dict]:
+    """The name and the settings that a signature shows."""
+    corpus = isinstance(document_frequencies, str) and document_frequencies == "corpus"
+    return variant, {
+        "n": n,
+        "sigma": f"{sigma:g}" if variant == "cider_d" else None,
+        "scale": None if scale == 10 else f"{scale:g}",
+        "df": "corpus" if corpus else f"table-of-{DocumentFrequencies.of(document_frequencies).num_images}",
+        "tok": "ids" if tokenizer == "none" else resolve(tokenizer).name,
+        "stem": stem,
+        "end": end_token,
+    }

@@ -1,0 +1,54 @@
+# Two commands on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt
+DATA := examples/data
+
+.PHONY: help demo test lint fix-copies bench test-oldest clean
+
+help:
+	@echo "make demo         score the small files in $(DATA) and print a table (installs numpy only)"
+	@echo "make test         install everything, lint, check the copies, run all tests"
+	@echo "make fix-copies   write each metric's copies of metrics/utils"
+	@echo "make bench        compare speed and memory with other implementations"
+	@echo "make test-oldest  run the tests with the oldest versions that requirements.txt allows"
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(VENV)/bin/python .ci/constraints.txt
+	$(PIP) numpy
+	@touch $@
+
+# torch stands alone first: some machines have its CPU build at hand, and the rest must not pull in another.
+$(VENV)/.test: $(VENV)/.demo requirements.txt pyproject.toml
+	$(PIP) torch
+	$(PIP) -r requirements.txt pytest pytest-xdist hypothesis ruff scipy sacrebleu "setuptools>=64"
+	@touch $@
+
+demo: $(VENV)/.demo
+	@$(VENV)/bin/python -m metrics score cider bleu4 --predictions $(DATA)/caption_predictions.json \
+		--references $(DATA)/caption_references.json
+
+lint: $(VENV)/.test
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/python -m metrics.utils.copies --check
+
+test: lint
+	$(VENV)/bin/python -m pytest -q -n 2 -rs
+
+fix-copies: $(VENV)/.demo
+	$(VENV)/bin/python -m metrics.utils.copies
+
+bench: $(VENV)/.test
+	$(PIP) pycocoevalcap bleuscore
+	-$(PIP) aac-metrics
+	$(VENV)/bin/python -m tests.benchmarks.bench_captions
+
+test-oldest:
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet -r .ci/oldest.txt
+	.venv-oldest/bin/python -m pytest -q -n 2 -rs
+
+clean:
+	rm -rf $(VENV) .venv-oldest .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,31 @@
+"""`python -m metrics COMMAND ...`: dispatches to metrics/cli/COMMAND.py."""
+
+import argparse
+import sys
+
+from metrics.cli import score
+
+_COMMANDS = {"score": score}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs one command.
+
+    Returns:
+        The exit code: 0, or 2 for wrong arguments or input.
+    """
+    parser = argparse.ArgumentParser(prog="python -m metrics", description="Metrics on files.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, module in _COMMANDS.items():
+        command = commands.add_parser(name, help=module.__doc__.splitlines()[0], description=module.__doc__)
+        module.add_arguments(command)
+    options = parser.parse_args(arguments)
+    try:
+        return _COMMANDS[options.command].run(options)
+    except (ValueError, TypeError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
