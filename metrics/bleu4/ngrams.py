@@ -14,8 +14,8 @@ import numpy as np
 
 from .tokenizers import Tokenizer, resolve
 
-# Captions whose chunks are held as Python strings at one time.
-_BLOCK = 1 << 14
+# Captions whose chunks are held as strings at one time: what fits a processor's cache, a third faster than more.
+_BLOCK = 1 << 11
 
 
 class _Numbering(dict):
@@ -169,7 +169,9 @@ def _first_of_run(values: np.ndarray) -> np.ndarray:
     return first
 
 
-def count_ngrams(tokens: np.ndarray, lengths: np.ndarray, n: int, vocabulary_size: int) -> list[dict[str, np.ndarray]]:
+def count_ngrams(
+    tokens: np.ndarray, lengths: np.ndarray, n: int, vocabulary_size: int, sample: np.ndarray | None = None
+) -> list[dict]:
     """Counts the 1..n-grams of every caption.
 
     Args:
@@ -177,12 +179,14 @@ def count_ngrams(tokens: np.ndarray, lengths: np.ndarray, n: int, vocabulary_siz
         lengths: Number of tokens of each caption.
         n: The highest order, at least 1.
         vocabulary_size: Number of distinct tokens.
+        sample: The sample of each caption (int32, ascending); each caption is a sample of its own when absent.
 
     Returns:
-        One dict per order. Its entries are the distinct (n-gram, caption) pairs, sorted by n-gram, then caption, with
-        the n-grams that occur once in all captions behind the others: `gram`, `caption` and `count` (int32), and
-        `num_repeated`, the number of entries before those. Its n-grams are numbered from 0: `parent` is the number of
-        the n-gram's first n - 1 tokens in the order below, `last` its last token (int32).
+        One dict per order. Its entries are the distinct (n-gram, caption) pairs: `gram`, `caption` and `count`, all
+        int32, sorted by n-gram, then caption. n-grams that occur once in all captions stand behind the others, from entry
+        `num_repeated` on. `heads` are the entries, among those before, where another n-gram or another sample begins.
+        The n-grams are numbered from 0: `parent` is the number of an n-gram's first n - 1 tokens in the order below,
+        `last` its last token (int32).
 
     >>> tokens, lengths, vocabulary = encode(["a b a", "a b"], "whitespace")
     >>> bigrams = count_ngrams(tokens, lengths, 2, len(vocabulary))[1]
@@ -190,52 +194,56 @@ def count_ngrams(tokens: np.ndarray, lengths: np.ndarray, n: int, vocabulary_siz
     ...  for g, c, k in zip(bigrams["gram"], bigrams["caption"].tolist(), bigrams["count"].tolist())]
     [('a', 'b', 0, 1), ('a', 'b', 1, 1), ('b', 'a', 0, 1)]
     """
-    caption_of = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+    sample = np.arange(len(lengths), dtype=np.int32) if sample is None else sample
+    caption_at = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
     left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(tokens))
     gram_at = np.zeros(len(tokens) + 1, np.int32)
-    repeated = np.ones(len(tokens) + 1, bool)
+    recurs_at = np.ones(len(tokens) + 1, bool)
     orders = []
     for order in range(1, n + 1):
         starts = np.flatnonzero(left >= order)
         # An n-gram can only recur where both (n-1)-grams inside it do, so the rest needs no sort.
-        may_recur = repeated[starts] & repeated[starts + 1]
-        gram_at, repeated, counted = _count_order(
-            starts[may_recur], starts[~may_recur], tokens, order, gram_at, vocabulary_size, caption_of
-        )
+        may_recur = recurs_at[starts] & recurs_at[starts + 1]
+        starts, singles = starts[may_recur], starts[~may_recur]
+        last_at = tokens[order - 1 :]
+        keys = gram_at[starts].astype(np.int64) * vocabulary_size + last_at[starts]
+        counted, gram_at, recurs_at = _count_order(keys, starts, singles, gram_at, last_at, caption_at, sample)
         orders.append(counted)
     return orders
 
 
-def _count_order(starts, singles, tokens, order, parent_at, vocabulary_size, caption_of):
-    """Counts one order: sorts the n-grams at `starts`, numbers those at `singles` (each unique) behind them."""
-    keys = parent_at[starts].astype(np.int64) * vocabulary_size + tokens[starts + (order - 1)]
+def _count_order(keys, starts, singles, parent_at, last_at, caption_at, sample) -> tuple[dict, np.ndarray, np.ndarray]:
+    """Sorts the n-grams at `starts` and numbers those at `singles`, each unique, behind them.
+
+    Returns:
+        The counts of this order, and for every position the n-gram that starts there and whether it recurs.
+    """
     keys, positions = _sort_by_gram(keys, starts) if len(starts) else (keys, starts)
     first = _first_of_run(keys)
-    del keys
-    num_grams = int(first.sum()) + len(singles)
-    gram = np.cumsum(first, dtype=np.int32) - 1
-    gram_at = np.full(len(tokens) + 1, -1, np.int32)
+    gram = np.cumsum(first, dtype=np.int32)
+    gram -= 1
+    num_sorted = int(gram[-1]) + 1 if len(gram) else 0
+    gram_at = np.empty_like(parent_at)
     gram_at[positions] = gram
-    gram_at[singles] = np.arange(num_grams - len(singles), num_grams, dtype=np.int32)
-    recurs = np.ones(len(first), bool)
-    recurs[first & np.append(first[1:], True)] = False
-    repeated = np.zeros(len(tokens) + 1, bool)
-    repeated[positions] = recurs
+    gram_at[singles] = np.arange(num_sorted, num_sorted + len(singles), dtype=np.int32)
+    recurs_at = np.zeros(len(parent_at), bool)
+    recurs_at[positions] = ~(first & np.append(first[1:], True))
 
-    caption = caption_of[positions]
-    entry = np.flatnonzero(first | _first_of_run(caption))
-    heads = np.concatenate([positions[first], singles])
+    caption = caption_at[positions]
+    entries = np.flatnonzero(first | _first_of_run(caption))
+    gram, caption, first = gram[entries], caption[entries], first[entries]
+    firsts = np.concatenate([positions[entries[first]], singles])
     counted = {
-        "gram": np.concatenate([gram[entry], gram_at[singles]]),
-        "caption": np.concatenate([caption[entry], caption_of[singles]]),
-        "count": np.concatenate(
-            [np.diff(entry, append=len(positions)).astype(np.int32), np.ones(len(singles), np.int32)]
-        ),
-        "num_repeated": len(entry),
-        "parent": parent_at[heads],
-        "last": tokens[heads + (order - 1)],
+        "gram": np.concatenate([gram, gram_at[singles]]),
+        "caption": np.concatenate([caption, caption_at[singles]]),
+        "count": np.ones(len(entries) + len(singles), np.int32),
+        "num_repeated": len(entries),
+        "heads": np.flatnonzero(first | _first_of_run(sample[caption])),
+        "parent": parent_at[firsts],
+        "last": last_at[firsts],
     }
-    return gram_at, repeated, counted
+    counted["count"][: len(entries)] = np.diff(entries, append=len(positions))
+    return counted, gram_at, recurs_at
 
 
 def caption_counts(
@@ -270,9 +278,10 @@ def caption_counts(
     captions_per_sample = np.fromiter(map(len, references), np.int64, len(references)) + 1
     tokens, lengths, vocabulary = encode(captions, tokenizer, stem, end_token)
     del captions
+    sample = np.repeat(np.arange(len(references), dtype=np.int32), captions_per_sample)
     return {
-        "sample": np.repeat(np.arange(len(references), dtype=np.int32), captions_per_sample),
+        "sample": sample,
         "length": lengths,
-        "orders": count_ngrams(tokens, lengths, n, len(vocabulary)),
+        "orders": count_ngrams(tokens, lengths, n, len(vocabulary), sample),
         "vocabulary": vocabulary,
     }

@@ -64,12 +64,9 @@ def sample_statistics(
 
 def _matches(order: dict, sample: np.ndarray, is_candidate: np.ndarray) -> np.ndarray:
     """Clipped matches of one order per sample: the candidate's count, at most the largest one in a reference."""
-    entries = slice(order["num_repeated"])
-    gram, caption, count = (order[key][entries] for key in ("gram", "caption", "count"))
     # A run is one n-gram in one sample; the candidate, where it has the n-gram, stands first.
-    head = np.ones(len(gram), bool)
-    head[1:] = (gram[1:] != gram[:-1]) | (np.diff(sample[caption]) != 0)
-    heads = np.flatnonzero(head)
+    entries, heads = slice(order["num_repeated"]), order["heads"]
+    caption, count = order["caption"][entries], order["count"][entries]
     by_candidate = is_candidate[caption[heads]]
     in_references = count.copy()
     in_references[heads[by_candidate]] = 0

@@ -21,13 +21,16 @@ _FORMAT = 1
 _SETTINGS = ("num_images", "n", "tokenizer", "stem", "end_token", "final")
 
 
-def images_with_gram(order: dict, sample: np.ndarray, is_candidate: np.ndarray) -> np.ndarray:
+def images_with_gram(order: dict, is_candidate: np.ndarray) -> np.ndarray:
     """Number of samples that have each n-gram in a reference (n-grams,)."""
-    in_reference = ~is_candidate[order["caption"]]
-    gram, image = order["gram"][in_reference], sample[order["caption"][in_reference]]
-    first = np.ones(len(gram), bool)
-    first[1:] = (gram[1:] != gram[:-1]) | (image[1:] != image[:-1])
-    return np.bincount(gram[first], minlength=len(order["last"]))
+    gram, in_reference = order["gram"], ~is_candidate[order["caption"]]
+    # A run is one n-gram in one sample: a reference has it unless the candidate stands there alone.
+    heads, end = order["heads"], order["num_repeated"]
+    counted = heads[in_reference[heads] | (np.diff(heads, append=end) > 1)]
+    alone = np.flatnonzero(in_reference[end:]) + end
+    return np.bincount(gram[counted], minlength=len(order["last"])) + np.bincount(
+        gram[alone], minlength=len(order["last"])
+    )
 
 
 class DocumentFrequencies:
@@ -79,9 +82,10 @@ class DocumentFrequencies:
             place = f"references[{int(np.argmin(sizes))}]" if len(sizes) else "references"
             raise ValueError(f"{place} is empty, expected at least one")
         tokens, lengths, vocabulary = encode(list(chain.from_iterable(references)), tokenizer, stem, end_token)
-        sample, levels, renumber = np.repeat(np.arange(len(sizes)), sizes), [], np.zeros(1, np.int64)
-        for order in count_ngrams(tokens, lengths, n, len(vocabulary)):
-            frequency = images_with_gram(order, sample, np.zeros(len(sample), bool))
+        sample = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        levels, renumber, nobody = [], np.zeros(1, np.int64), np.zeros(len(sample), bool)
+        for order in count_ngrams(tokens, lengths, n, len(vocabulary), sample):
+            frequency = images_with_gram(order, nobody)
             level, renumber = _level(renumber[order["parent"]], order["last"], frequency, len(vocabulary))
             levels.append(level)
         # A corpus of empty captions has no token to tell texts from ids.

@@ -20,7 +20,7 @@ a corpus into dictionary look-ups. Only a line with a chunk that needs its neigh
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 
 # Tokens that COCO's evaluation drops. Its list names brackets in upper case only, so lower-cased ones stay.
 PUNCTUATION = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"])
@@ -200,7 +200,7 @@ _INITIAL = _either(
 # Contractions: the word in front of n't, and the clitics themselves.
 _NEGATED = f"[{_LETTER}]{{1,40}}?(?=[nN](?:{_APOSTROPHE}|[`\u2018\x91])[tT])"
 _NEGATION = f"[nN](?:{_APOSTROPHE}|[`\u2018\x91])[tT]"
-_CLITIC = f"{_APOSTROPHE}(?i:s|d|m|ll|re|ve){_END}"
+_CLITIC = f"{_APOSTROPHE}(?i:s|d|m|ll|re|ve)(?![{_LETTER}])"
 _APOSTROPHE_WORD = _either(
     # d'angelo, l'oreal, o'brien-smith; n'est; names with a capital (m'vila)
     f"[dloDLO]['\u2019][{_LETTER}]{{2}}[{_CHAR}]*(?:[-_][{_CHAR}]+)*",
@@ -252,33 +252,40 @@ _FROM_WORD = _either(
 # What starts with anything else. A character that is not in `_SIGN` starts nothing: it is dropped, as quotes are.
 _SIGN = rf"'\u2019\x92()\[\]{{}}.,:;!?\-\u066b\u066c{_class_of_table(_SYMBOLS)}"
 _FROM_SIGN = _either(
-    # most brackets and marks: nothing longer can start with them and a blank
-    r"[()\[\].,:;!?](?=\s)",
+    # most brackets and marks: nothing longer can start with them and what follows here
+    *(r"[)\[\]{}]", r"\((?![\d\^\-=~><'])", r"&(?![A-Za-z\x23])", r"[.,:;!?](?=\s)"),
     *(f"(?P<tag>{_TAG})", _EMAIL, f"(?P<drawn>{_PHONE}|{_SMILEY}|{_FACE})"),
     *("@[A-Za-z_][A-Za-z0-9_]*", f"{_HASH}[{_LETTER}]+", "-(?i:[lr][rsc]b)-"),
     *(f"(?=['\u2019\x92&])(?P<clitic>{_CLITIC})", _APOSTROPHE_START, _DECIMAL, _SIGNED, _ACCENT_ENTITY),
     *(_RUN, f"(?P<drop>{_DROPPED})", _KEPT_ENTITY, rf"[()\[\]{{}}{_class_of_table(_SYMBOLS)}]"),
 )
 
-_MASTER = re.compile(f"(?=[{_LETTER}\\d]){_FROM_WORD}|(?=[{_SIGN}]){_FROM_SIGN}")
+
+# The two expressions are compiled at first use: with the letters of all scripts that takes a third of a second.
+@cache
+def _master() -> re.Pattern[str]:
+    return re.compile(f"(?=[{_LETTER}\\d]){_FROM_WORD}|(?=[{_SIGN}]){_FROM_SIGN}")
+
 
 # What a chunk holds when its tokens may depend on what follows or precedes it. All alternatives of the master
 # expression that reach over a blank have their counterpart here.
-_NEEDS_NEIGHBOURS = re.compile(
-    "|".join(
-        [
-            # the start of a tag with blanks inside
-            "<[A-Za-z!?/][^>]*$",
-            # the area code of a phone number
-            r"\(\d{2,3}\)(?:\d{3,4})?$",
-            # the second part of a mixed fraction with something attached (1 1/2-inch)
-            r"^\d{1,4}\\?[/\u2044](?:\d{5}|\d+[^\d.,;:!?)])",
-            # abbreviations that look for a number, initials that look for the start of a sentence
-            rf"(?<![{_CHAR}]){_words(_NUMBER_ABBREVIATIONS)}\.$",
-            r"(?:^|[^A-Za-z0-9.]|(?<![A-Za-z])\.)[A-Za-z]\.$",
-        ]
-    )
+_NEEDS_NEIGHBOURS = (
+    # the start of a tag with blanks inside
+    "<[A-Za-z!?/][^>]*$",
+    # the area code of a phone number
+    r"\(\d{2,3}\)(?:\d{3,4})?$",
+    # the second part of a mixed fraction with something attached (1 1/2-inch)
+    r"^\d{1,4}\\?[/\u2044](?:\d{5}|\d+[^\d.,;:!?)])",
+    # abbreviations that look for a number, initials that look for the start of a sentence
+    rf"(?<![{_CHAR}]){_words(_NUMBER_ABBREVIATIONS)}\.$",
+    r"(?:^|[^A-Za-z0-9.]|(?<![A-Za-z])\.)[A-Za-z]\.$",
 )
+
+
+@cache
+def _needs_neighbours() -> re.Pattern[str]:
+    return re.compile("|".join(_NEEDS_NEIGHBOURS))
+
 
 _NOT_PLAIN = frozenset(pair.replace(" ", "") for pair in _ASSIMILATIONS)
 _KEEP_PERIOD = frozenset(_ABBREVIATIONS + _NUMBER_ABBREVIATIONS).union(map(str.lower, _CAPITALIZED_ABBREVIATIONS))
@@ -300,7 +307,7 @@ def _spell(token: str, kind: str | None) -> str:
 def _lex_line(line: str) -> list[str]:
     """Gives the tokens of a line whose only blanks are single spaces."""
     tokens = []
-    for match in _MASTER.finditer(line + "\n"):
+    for match in _master().finditer(line + "\n"):
         kind, token = match.lastgroup, match.group().lower()
         if not token.isalpha():
             token = "" if kind == "drop" else _spell(token, kind)
@@ -327,12 +334,16 @@ def chunk_tokens(chunk: str) -> tuple[str, ...] | None:
     >>> chunk_tokens("no.") is None
     True
     """
+    return _cached_split(chunk) if len(chunk) <= _MAX_CACHED_CHUNK else _split_chunk(chunk)
+
+
+def _split_chunk(chunk: str) -> tuple[str, ...] | None:
     word = chunk[:-1] if chunk[-1:] in (".", ",") else chunk
     if word.isascii() and word.isalpha():
         lowered = word.lower()
         if lowered not in _NOT_PLAIN and (word is chunk or chunk[-1] == "," or _sheds_period(lowered)):
             return (lowered,)
-    if _NEEDS_NEIGHBOURS.search(chunk):
+    if _needs_neighbours().search(chunk):
         return None
     return tuple(_lex_line(chunk))
 
@@ -342,7 +353,7 @@ def _sheds_period(word: str) -> bool:
     return len(word) > 1 and word not in _KEEP_PERIOD
 
 
-_cached_chunk_tokens = lru_cache(maxsize=_CACHE_SIZE)(chunk_tokens)
+_cached_split = lru_cache(maxsize=_CACHE_SIZE)(_split_chunk)
 
 
 def ptb(text: str) -> list[str]:
@@ -367,7 +378,7 @@ def ptb(text: str) -> list[str]:
     chunks = text.split()
     tokens: list[str] = []
     for chunk in chunks:
-        found = _cached_chunk_tokens(chunk) if len(chunk) <= _MAX_CACHED_CHUNK else chunk_tokens(chunk)
+        found = chunk_tokens(chunk)
         if found is None:
             return _lex_line(" ".join(chunks))
         tokens += found

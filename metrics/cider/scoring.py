@@ -90,7 +90,7 @@ def _inverse_document_frequencies(counts, is_candidate, n, document_frequencies,
                 "any caption. Score all images of the set in one call, or pass a table made from a larger set of "
                 "references (document_frequencies=...)"
             )
-        frequencies = [images_with_gram(order, counts["sample"], is_candidate) for order in counts["orders"][:n]]
+        frequencies = [images_with_gram(order, is_candidate) for order in counts["orders"][:n]]
     else:
         table = DocumentFrequencies.of(document_frequencies)
         ids = not all(isinstance(token, str) for token in counts["vocabulary"][:1])
@@ -102,10 +102,11 @@ def _inverse_document_frequencies(counts, is_candidate, n, document_frequencies,
 def _cosines(order: dict, idf: np.ndarray, sample: np.ndarray, is_candidate: np.ndarray, clip: bool) -> np.ndarray:
     """Cosine of each reference with its candidate in one order (captions,); 0 at candidates."""
     num_captions, caption = len(sample), order["caption"]
-    weight = order["count"] * idf[order["gram"]]
+    weight = idf[order["gram"]]
+    weight *= order["count"]
     norm = np.sqrt(np.bincount(caption, weight * weight, minlength=num_captions))
 
-    shared, candidate_entry = _shared_entries(order, sample, is_candidate)
+    shared, candidate_entry = _shared_entries(order, is_candidate)
     of_candidate, of_reference = weight[candidate_entry], weight[shared]
     products = (np.minimum(of_candidate, of_reference) if clip else of_candidate) * of_reference
     dot = np.bincount(caption[shared], products, minlength=num_captions)
@@ -113,19 +114,16 @@ def _cosines(order: dict, idf: np.ndarray, sample: np.ndarray, is_candidate: np.
     return np.divide(dot, norms, where=norms > 0, out=np.zeros(num_captions))
 
 
-def _shared_entries(order: dict, sample: np.ndarray, is_candidate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _shared_entries(order: dict, is_candidate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Entries of references whose n-gram their candidate has too, and those of the candidates beside them."""
-    entries = slice(order["num_repeated"])
-    gram, caption = order["gram"][entries], order["caption"][entries]
     # A run is one n-gram in one sample; the candidate, where it has the n-gram, stands first.
-    head = np.ones(len(gram), bool)
-    head[1:] = (gram[1:] != gram[:-1]) | (np.diff(sample[caption]) != 0)
-    heads = np.flatnonzero(head)
-    sizes = np.diff(heads, append=len(gram))
-    head_of = np.repeat(heads, np.where(is_candidate[caption[heads]], sizes, 0))
-    in_run = np.repeat(is_candidate[caption[heads]], sizes)
-    shared = in_run & ~head
-    return np.flatnonzero(shared), head_of[~head[in_run]]
+    heads = order["heads"]
+    sizes = np.diff(heads, append=order["num_repeated"])
+    shared = is_candidate[order["caption"][heads]] & (sizes > 1)
+    candidate_entry = np.repeat(heads[shared], sizes[shared] - 1)
+    run_starts = np.cumsum(sizes[shared] - 1) - (sizes[shared] - 1)
+    place_in_run = np.arange(len(candidate_entry)) - np.repeat(run_starts, sizes[shared] - 1)
+    return candidate_entry + 1 + place_in_run, candidate_entry
 
 
 def _penalty(counts: dict, is_candidate: np.ndarray, variant: str, sigma: float) -> np.ndarray | float:
