@@ -63,7 +63,7 @@ Examples:
     ...     references=[["a cat is sitting on a mat", "the cat sat on the mat"], ["two dogs run in a park"]],
     ... )
     >>> round(results["bleu4"], 4)
-    0.4301
+    0.4204
     >>> bleu4.signature()
     'bleu4|smooth:yes|eff:no|tok:ptb|len:closest|refs:1-2|v:0.1.0'
 """

@@ -8,10 +8,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .ngrams import caption_counts
+from .ngrams import Encoder, caption_counts
 from .tokenizers import resolve
 
 SMOOTHINGS = (True, False, "epsilon", "add-k", "exp", "coco")
+
+# Samples counted at one time: n-grams of different samples never meet, and small arrays stay in a processor's cache.
+_BLOCK = 1 << 11
 
 # What coco-caption's bleu_scorer.py adds to numerators and denominators.
 _TINY, _SMALL = 1e-15, 1e-9
@@ -46,8 +49,15 @@ def sample_statistics(
     """
     if isinstance(max_order, bool) or not isinstance(max_order, int) or max_order < 1:
         raise ValueError(f"max_order is {max_order!r}, expected an integer of at least 1")
-    if counts is None:
-        counts = caption_counts(predictions, references, max_order, tokenizer)
+    if counts is not None:
+        return _count_matches(counts, max_order)
+    encoder, blocks = Encoder(tokenizer), (slice(i, i + _BLOCK) for i in range(0, len(references), _BLOCK))
+    counted = (caption_counts(predictions[block], references[block], max_order, encoder) for block in blocks)
+    parts = [_count_matches(counts, max_order) for counts in counted]
+    return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+
+
+def _count_matches(counts: dict, max_order: int) -> dict[str, np.ndarray]:
     if len(counts["orders"]) < max_order:
         raise ValueError(f"counts hold {len(counts['orders'])} orders, expected at least max_order={max_order}")
     sample = counts["sample"]

@@ -67,7 +67,7 @@ Examples:
     ...     references=[["a cat is sitting on a mat", "the cat sat on the mat"], ["two dogs play in a park"]],
     ... )
     >>> round(results["cider"], 4)
-    3.0364
+    2.3832
     >>> cider.signature()
     'cider_d|n:4|sigma:6|df:corpus|tok:ptb|stem:no|refs:1-2|v:0.1.0'
 """

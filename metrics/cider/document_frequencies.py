@@ -14,7 +14,7 @@ from itertools import chain
 
 import numpy as np
 
-from .ngrams import count_ngrams, encode
+from .ngrams import Encoder, count_ngrams
 from .tokenizers import resolve
 
 _FORMAT = 1
@@ -81,7 +81,9 @@ class DocumentFrequencies:
         if not len(sizes) or not sizes.all():
             place = f"references[{int(np.argmin(sizes))}]" if len(sizes) else "references"
             raise ValueError(f"{place} is empty, expected at least one")
-        tokens, lengths, vocabulary = encode(list(chain.from_iterable(references)), tokenizer, stem, end_token)
+        encoder = Encoder(tokenizer, stem, end_token)
+        tokens, lengths = encoder.encode(list(chain.from_iterable(references)))
+        vocabulary = encoder.vocabulary
         sample = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
         levels, renumber, nobody = [], np.zeros(1, np.int64), np.zeros(len(sample), bool)
         for order in count_ngrams(tokens, lengths, n, len(vocabulary), sample):

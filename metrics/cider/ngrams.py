@@ -7,8 +7,9 @@ Captions become integer arrays first: every distinct chunk between blanks is tok
 frequencies and matches need.
 """
 
+from array import array
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
 
@@ -27,14 +28,14 @@ class _Numbering(dict):
 
 
 class _Pieces(dict):
-    """chunk -> number of its piece, a short run of token ids; -1 where the chunk needs its neighbours.
+    """chunk -> number of its piece, a short run of token numbers; -1 where the chunk needs its neighbours.
 
     Piece 0 is empty. `take` writes the runs of many pieces one behind the other.
     """
 
-    def __init__(self, tokenizer: Tokenizer, vocabulary: _Numbering):
-        self._split_chunk, self._vocabulary = tokenizer.split_chunk, vocabulary
-        self._tokens, self._ends = [], [0]
+    def __init__(self, tokenizer: Tokenizer, words: _Numbering):
+        self._split_chunk, self._words = tokenizer.split_chunk, words
+        self._tokens, self._ends = array("i"), array("q", [0])
 
     def __missing__(self, chunk):
         tokens = self._split_chunk(chunk)
@@ -42,16 +43,17 @@ class _Pieces(dict):
         return number
 
     def add(self, tokens: Iterable[str]) -> int:
-        self._tokens.extend(map(self._vocabulary.__getitem__, tokens))
+        self._tokens.extend(map(self._words.__getitem__, tokens))
         self._ends.append(len(self._tokens))
         return len(self._ends) - 1
 
     def take(self, pieces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the token ids of `pieces`, joined, and the number of tokens of each piece."""
-        ends = np.array(self._ends, np.int64)
+        """Returns the token numbers of `pieces`, joined, and the number of tokens of each piece."""
+        ends = np.frombuffer(self._ends, np.int64)
         lengths = np.diff(ends, prepend=0)[pieces]
         shift = ends[pieces] - np.cumsum(lengths)
-        return np.array(self._tokens, np.int32)[np.repeat(shift, lengths) + np.arange(lengths.sum())], lengths
+        tokens = np.frombuffer(self._tokens, np.int32) if self._tokens else np.empty(0, np.int32)
+        return tokens[np.repeat(shift, lengths) + np.arange(lengths.sum())], lengths
 
 
 def _encode_block(texts: Sequence[str], tokenizer: Tokenizer, pieces: _Pieces) -> tuple[np.ndarray, np.ndarray]:
@@ -67,84 +69,98 @@ def _encode_block(texts: Sequence[str], tokenizer: Tokenizer, pieces: _Pieces) -
     return found, counts
 
 
-def _encode_chunks(texts: Sequence[str], tokenizer: Tokenizer, vocabulary: _Numbering):
-    """Token ids and caption lengths, by looking up the chunks of each caption."""
-    pieces = _Pieces(tokenizer, vocabulary)
-    blocks = [_encode_block(texts[i : i + _BLOCK], tokenizer, pieces) for i in range(0, len(texts), _BLOCK)]
-    found, counts = (np.concatenate([block[part] for block in blocks]) for part in (0, 1))
-    tokens, piece_lengths = pieces.take(found)
-    ends = np.concatenate([[0], np.cumsum(piece_lengths)])[np.cumsum(counts)]
-    return tokens, np.diff(ends, prepend=0)
-
-
-def _encode_lists(token_lists: Iterable[Sequence], vocabulary: _Numbering):
-    """Token ids and caption lengths of captions that are lists of tokens."""
-    lengths, tokens = [], []
+def _encode_lists(token_lists: Iterable[Sequence], words: _Numbering) -> tuple[np.ndarray, np.ndarray]:
+    """Token numbers and caption lengths of captions that are lists of tokens."""
+    lengths, tokens = [], array("i")
     for caption in token_lists:
         lengths.append(len(caption))
-        tokens.extend(map(vocabulary.__getitem__, caption))
+        tokens.extend(map(words.__getitem__, caption))
     return np.array(tokens, np.int32), np.array(lengths, np.int64)
 
 
-def _call(tokenizer: Tokenizer, text: str) -> list[str]:
+def _split(tokenizer: Tokenizer, text: str) -> list[str]:
     tokens = tokenizer.split(text)
     if not isinstance(tokens, list | tuple) or not all(isinstance(token, str) for token in tokens):
         raise TypeError(f"tokenizer {tokenizer.name} returned {tokens!r} for {text!r}, expected a list of str")
     return tokens
 
 
-def _stem(tokens: np.ndarray, vocabulary: dict) -> tuple[np.ndarray, dict]:
-    """Maps token ids of words to token ids of their stems (Porter, as nltk's PorterStemmer() makes them)."""
-    from nltk.stem.porter import PorterStemmer
-
-    stem, stems = PorterStemmer().stem, _Numbering()
-    stem_of = np.fromiter((stems[stem(word)] for word in vocabulary), np.int32, len(vocabulary))
-    return stem_of[tokens] if len(tokens) else tokens, stems
-
-
-def encode(
-    captions: Sequence[str] | Sequence[Sequence[int]],
-    tokenizer: str | Callable[[str], list[str]] = "ptb",
-    stem: bool = False,
-    end_token: str | int | None = None,
-) -> tuple[np.ndarray, np.ndarray, list]:
-    """Turns captions into one array of token numbers.
+class Encoder:
+    """Turns captions into token numbers. It keeps chunks and numbers, so that later captions cost less.
 
     Args:
-        captions: Texts, or lists of token ids (then `tokenizer` is not used).
-        tokenizer: A name or callable, see `tokenizers.resolve`.
-        stem: Maps every word to its Porter stem.
+        tokenizer: A name or callable, see `tokenizers.resolve`; not used for token ids.
+        stem: Maps every word to its Porter stem, as nltk's PorterStemmer() makes it.
         end_token: Appended to every caption, as the rewards of self-critical training do; None appends nothing.
 
-    Returns:
-        The token numbers of all captions joined (int32), the length of each caption in tokens (int64), and the list
-        of tokens that the numbers stand for.
-
     Raises:
-        ValueError: The tokenizer's name is unknown, or texts come with tokenizer="none", or ids with stem=True.
-        TypeError: A callable tokenizer returned something other than a list of str.
+        ValueError: The tokenizer's name is unknown.
+        TypeError: The tokenizer is neither a name nor callable.
 
-    >>> tokens, lengths, vocabulary = encode(["A cat sits.", "a dog"])
-    >>> tokens.tolist(), lengths.tolist(), vocabulary
-    ([0, 1, 2, 0, 3], [3, 2], ['a', 'cat', 'sits', 'dog'])
+    >>> encoder = Encoder()
+    >>> [part.tolist() for part in encoder.encode(["A cat sits.", "a dog"])], encoder.vocabulary
+    ([[0, 1, 2, 0, 3], [3, 2]], ['a', 'cat', 'sits', 'dog'])
     """
-    tokenizer, vocabulary = resolve(tokenizer), _Numbering()
-    if not len(captions) or not isinstance(captions[0], str):
-        if stem:
-            raise ValueError("stem=True needs texts, found token ids")
-        tokens, lengths = _encode_lists(captions, vocabulary)
-    elif tokenizer.split is None:
-        raise ValueError("tokenizer='none' takes token ids, found texts; tokenizer='whitespace' splits tokenized text")
-    elif tokenizer.split_chunk is None:
-        tokens, lengths = _encode_lists((_call(tokenizer, text) for text in captions), vocabulary)
-    else:
-        tokens, lengths = _encode_chunks(captions, tokenizer, vocabulary)
-    if stem:
-        tokens, vocabulary = _stem(tokens, vocabulary)
-    if end_token is not None:
-        tokens = np.insert(tokens, np.cumsum(lengths), vocabulary[end_token]).astype(np.int32)
-        lengths = lengths + 1
-    return tokens, lengths, list(vocabulary)
+
+    def __init__(
+        self,
+        tokenizer: str | Callable[[str], list[str]] = "ptb",
+        stem: bool = False,
+        end_token: str | int | None = None,
+    ):
+        self._tokenizer, self._stem, self._end_token = resolve(tokenizer), stem, end_token
+        self._words, self._stems, self._stem_of = _Numbering(), _Numbering(), array("i")
+        self._pieces = _Pieces(self._tokenizer, self._words)
+
+    @property
+    def vocabulary(self) -> list:
+        """The tokens that the numbers stand for."""
+        return list(self._stems if self._stem else self._words)
+
+    def encode(self, captions: Sequence[str] | Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+        """Encodes texts, or lists of token ids.
+
+        Returns:
+            The token numbers of all captions, joined (int32), and the length of each caption in tokens (int64).
+
+        Raises:
+            ValueError: Texts come with tokenizer="none", or ids with stem=True.
+            TypeError: A callable tokenizer returned something other than a list of str.
+        """
+        tokens, lengths = self._words_of(captions)
+        if self._stem:
+            tokens = self._stem_words(tokens)
+        if self._end_token is not None:
+            end = (self._stems if self._stem else self._words)[self._end_token]
+            tokens, lengths = np.insert(tokens, np.cumsum(lengths), end), lengths + 1
+        return tokens, lengths
+
+    def _words_of(self, captions) -> tuple[np.ndarray, np.ndarray]:
+        if not len(captions) or not isinstance(captions[0], str):
+            if self._stem and len(captions):
+                raise ValueError("stem=True needs texts, found token ids")
+            return _encode_lists(captions, self._words)
+        if self._tokenizer.split is None:
+            raise ValueError("tokenizer='none' takes token ids, found texts; 'whitespace' splits tokenized texts")
+        if self._tokenizer.split_chunk is None:
+            return _encode_lists((_split(self._tokenizer, text) for text in captions), self._words)
+        return self._look_up_chunks(captions)
+
+    def _look_up_chunks(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        blocks = (texts[i : i + _BLOCK] for i in range(0, len(texts), _BLOCK))
+        found, counts = map(
+            np.concatenate, zip(*(_encode_block(block, self._tokenizer, self._pieces) for block in blocks))
+        )
+        tokens, piece_lengths = self._pieces.take(found)
+        ends = np.concatenate([[0], np.cumsum(piece_lengths)])[np.cumsum(counts)]
+        return tokens, np.diff(ends, prepend=0)
+
+    def _stem_words(self, tokens: np.ndarray) -> np.ndarray:
+        from nltk.stem.porter import PorterStemmer
+
+        stem, new = PorterStemmer().stem, islice(self._words, len(self._stem_of), None)
+        self._stem_of.extend([self._stems[stem(word)] for word in new])
+        return np.array(self._stem_of, np.int32)[tokens]
 
 
 def _sort_by_gram(keys: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -183,12 +199,15 @@ def count_ngrams(
 
     Returns:
         One dict per order. Its entries are the distinct (n-gram, caption) pairs: `gram`, `caption` and `count`, all
-        int32, sorted by n-gram, then caption. n-grams that occur once in all captions stand behind the others, from entry
-        `num_repeated` on. `heads` are the entries, among those before, where another n-gram or another sample begins.
+        int32, sorted by n-gram, then caption. Those of n-grams that occur once in all captions stand behind the
+        others, from entry `num_repeated` on. `heads` are the entries, among those before, where another n-gram or
+        another sample begins.
         The n-grams are numbered from 0: `parent` is the number of an n-gram's first n - 1 tokens in the order below,
         `last` its last token (int32).
 
-    >>> tokens, lengths, vocabulary = encode(["a b a", "a b"], "whitespace")
+    >>> encoder = Encoder("whitespace")
+    >>> tokens, lengths = encoder.encode(["a b a", "a b"])
+    >>> vocabulary = encoder.vocabulary
     >>> bigrams = count_ngrams(tokens, lengths, 2, len(vocabulary))[1]
     >>> [(vocabulary[bigrams["parent"][g]], vocabulary[bigrams["last"][g]], c, k)
     ...  for g, c, k in zip(bigrams["gram"], bigrams["caption"].tolist(), bigrams["count"].tolist())]
@@ -247,12 +266,7 @@ def _count_order(keys, starts, singles, parent_at, last_at, caption_at, sample) 
 
 
 def caption_counts(
-    predictions: Sequence[str] | Sequence[Sequence[int]],
-    references: Sequence[Sequence],
-    n: int = 4,
-    tokenizer: str | Callable[[str], list[str]] = "ptb",
-    stem: bool = False,
-    end_token: str | int | None = None,
+    predictions: Sequence[str] | Sequence[Sequence[int]], references: Sequence[Sequence], n: int, encoder: Encoder
 ) -> dict:
     """Tokenizes and counts candidates and references once, for every metric that is made of n-grams.
 
@@ -260,25 +274,24 @@ def caption_counts(
         predictions: One candidate per sample, texts or lists of token ids.
         references: The references of each sample, at least one.
         n: The highest order of n-grams.
-        tokenizer: A name or callable, see `tokenizers.resolve`.
-        stem: Maps words to their Porter stems.
-        end_token: Appended to every caption; None appends nothing.
+        encoder: What turns them into token numbers.
 
     Returns:
         Plain data: `sample` (int32, the sample of each caption; a sample's candidate stands before its references),
         `length` (int64, tokens of each caption), `orders` (see `count_ngrams`) and `vocabulary` (list of tokens).
 
     Raises:
-        ValueError, TypeError: see `encode`.
+        ValueError, TypeError: see `Encoder.encode`.
 
-    >>> caption_counts(["a cat"], [["a cat sits", "the cat"]])["sample"].tolist()
+    >>> caption_counts(["a cat"], [["a cat sits", "the cat"]], 4, Encoder())["sample"].tolist()
     [0, 0, 0]
     """
     captions = list(chain.from_iterable((candidate, *group) for candidate, group in zip(predictions, references)))
     captions_per_sample = np.fromiter(map(len, references), np.int64, len(references)) + 1
-    tokens, lengths, vocabulary = encode(captions, tokenizer, stem, end_token)
+    tokens, lengths = encoder.encode(captions)
     del captions
     sample = np.repeat(np.arange(len(references), dtype=np.int32), captions_per_sample)
+    vocabulary = encoder.vocabulary
     return {
         "sample": sample,
         "length": lengths,

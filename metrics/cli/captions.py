@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from metrics.utils.base import reference_counts, signature
 from metrics.utils.files import CaptionSet, pair_captions
-from metrics.utils.ngrams import caption_counts
+from metrics.utils.ngrams import Encoder, caption_counts
 
 METRICS = ("cider", "bleu4")
 _SMOOTHINGS = {"true": True, "false": False, **{name: name for name in ("epsilon", "add-k", "exp", "coco")}}
@@ -42,7 +42,7 @@ def run(names: list[str], options: argparse.Namespace) -> tuple[CaptionSet, list
     captions = pair_captions(options.predictions, options.references, options.allow_missing)
     stemmed = {name: name == "cider" and options.stem for name in names}
     counts = {
-        stem: caption_counts(captions.predictions, captions.references, 4, options.tokenizer, stem)
+        stem: caption_counts(captions.predictions, captions.references, 4, Encoder(options.tokenizer, stem))
         for stem in set(stemmed.values())
     }
     return captions, [_report(name, counts[stemmed[name]], captions, options) for name in names]

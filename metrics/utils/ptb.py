@@ -104,13 +104,28 @@ def _class_of_table(table: str) -> str:
     return "".join("-".join(bounds) for bounds in entries)
 
 
-def _class_of_letters() -> str:
-    """Gives the inside of a character class for the letters of the Basic Multilingual Plane, and their marks.
+class _Outlines(dict):
+    """Translation table under which all letters beyond ASCII, and the marks in words, look alike.
 
-    Letters beyond that plane count as unlisted characters, like emoji. (`\\w` would bring them, and superscripts.)
+    No rule tells them apart, and a class of three ranges compiles and matches much faster than one of hundreds.
+    Letters beyond the Basic Multilingual Plane stay as they are: unlisted characters, like emoji.
     """
-    plane = "".join(chr(code) if chr(code).isalpha() else " " for code in range(0x10000))
-    return _class_of_table(_WORD_MARKS) + "".join(f"{run[0]}-{run[-1]}" for run in plane.split())
+
+    def __missing__(self, code: int) -> int:
+        is_letter = 0x7F < code < 0x10000 and chr(code).isalpha() or code in _mark_codes()
+        self[code] = ord(_ANY_LETTER) if is_letter else code
+        return self[code]
+
+
+@cache
+def _mark_codes() -> frozenset[int]:
+    bounds = ([int(bound, 16) for bound in entry.split("-")] for entry in _WORD_MARKS.split())
+    return frozenset(code for entry in bounds for code in range(entry[0], entry[-1] + 1))
+
+
+def _outline(text: str) -> str:
+    """Gives the text that the expressions match, character by character in place of `text`."""
+    return text if text.isascii() else text.translate(_OUTLINES)
 
 
 def _either(*patterns: str) -> str:
@@ -129,7 +144,9 @@ def _words(words: Iterable[str]) -> str:
     return _either(*(f"[{first}{first.upper()}](?i:{'|'.join(rest)})" for first, rest in tails.items()))
 
 
-_LETTER = _class_of_letters()
+_ANY_LETTER = "\u00e9"
+_OUTLINES = _Outlines()
+_LETTER = f"A-Za-z{_ANY_LETTER}"
 # A soft hyphen may stand between characters of a word, and disappears.
 _CHAR = rf"{_LETTER}\d\xad"
 _ASCII = "[A-Za-z0-9]"
@@ -260,7 +277,7 @@ _FROM_SIGN = _either(
 )
 
 
-# The two expressions are compiled at first use: with the letters of all scripts that takes a third of a second.
+# The two expressions are compiled at first use, not at import.
 @cache
 def _master() -> re.Pattern[str]:
     return re.compile(f"(?=[{_LETTER}\\d]){_FROM_WORD}|(?=[{_SIGN}]){_FROM_SIGN}")
@@ -306,8 +323,8 @@ def _spell(token: str, kind: str | None) -> str:
 def _lex_line(line: str) -> list[str]:
     """Gives the tokens of a line whose only blanks are single spaces."""
     tokens = []
-    for match in _master().finditer(line + "\n"):
-        kind, token = match.lastgroup, match.group().lower()
+    for match in _master().finditer(_outline(line) + "\n"):
+        kind, token = match.lastgroup, line[match.start() : match.end()].lower()
         if not token.isalpha():
             token = "" if kind == "drop" else _spell(token, kind)
         if " " in token:
@@ -342,7 +359,7 @@ def _split_chunk(chunk: str) -> tuple[str, ...] | None:
         lowered = word.lower()
         if lowered not in _NOT_PLAIN and (word is chunk or chunk[-1] == "," or _sheds_period(lowered)):
             return (lowered,)
-    if _needs_neighbours().search(chunk):
+    if _needs_neighbours().search(_outline(chunk)):
         return None
     return tuple(_lex_line(chunk))
 
