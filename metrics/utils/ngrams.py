@@ -62,8 +62,10 @@ def _encode_block(texts: Sequence[str], tokenizer: Tokenizer, pieces: _Pieces) -
     found = np.fromiter(map(pieces.__getitem__, chain.from_iterable(chunks)), np.int32, counts.sum())
     if found.size and found.min() < 0:
         text_of = np.repeat(np.arange(len(texts)), counts)
-        whole = np.unique(text_of[found < 0])
-        found[np.isin(text_of, whole)] = 0
+        is_whole = np.zeros(len(texts), bool)
+        is_whole[text_of[found < 0]] = True
+        found[is_whole[text_of]] = 0
+        whole = np.flatnonzero(is_whole)
         found[(np.cumsum(counts) - counts)[whole]] = [pieces.add(tokenizer.split(texts[row])) for row in whole]
     return found, counts
 
@@ -248,7 +250,8 @@ def _count_order(keys, starts, singles, parent_at, last_at, caption_at, sample) 
     recurs_at[positions] = ~(first & np.append(first[1:], True))
 
     caption = caption_at[positions]
-    entries = np.flatnonzero(first | _first_of_run(caption))
+    is_entry = first | _first_of_run(caption)
+    entries, again = np.flatnonzero(is_entry), np.flatnonzero(~is_entry)
     gram, caption, first = gram[entries], caption[entries], first[entries]
     firsts = np.concatenate([positions[entries[first]], singles])
     counted = {
@@ -260,7 +263,7 @@ def _count_order(keys, starts, singles, parent_at, last_at, caption_at, sample) 
         "parent": parent_at[firsts],
         "last": last_at[firsts],
     }
-    counted["count"][: len(entries)] = np.diff(entries, append=len(positions))
+    np.add.at(counted["count"], np.searchsorted(entries, again) - 1, 1)
     return counted, gram_at, recurs_at
 
 
