@@ -1,7 +1,7 @@
 """Files of the field -> predictions and references.
 
-Captions come as COCO's annotation file (a dict whose `annotations` list holds image_id and caption) or as a results
-list of {image_id, caption}. Ids are compared as text, so that 42 and "42" are the same image.
+Captions come as COCO's annotation file (a dict whose `annotations` list holds image_id and caption), as a results list
+of {image_id, caption}, or as pycocoevalcap takes them, {image id: [caption, ...]}. Ids are compared as text, so that 42 and "42" are the same image.
 """
 
 import json
@@ -40,7 +40,7 @@ def read_json(path: str):
 
 
 def read_captions(path: str) -> list[tuple[str, str]]:
-    """Reads (image id, caption) pairs from COCO's annotation format or a results list.
+    """Reads (image id, caption) pairs from one of the three formats.
 
     Raises:
         ValueError: The file has another shape; the message names the place.
@@ -49,11 +49,22 @@ def read_captions(path: str) -> list[tuple[str, str]]:
     place = path
     if isinstance(content, dict):
         if "annotations" not in content:
-            raise ValueError(f"{path} is a dict with the keys {sorted(content)[:5]}, expected annotations among them")
+            return _captions_by_id(content, path)
         content, place = content["annotations"], f"{path}: annotations"
     if not isinstance(content, list):
         raise ValueError(f"{place} is {type(content).__name__}, expected a list of {{image_id, caption}}")
     return [_caption(row, f"{place}[{number}]") for number, row in enumerate(content)]
+
+
+def _captions_by_id(content: dict, path: str) -> list[tuple[str, str]]:
+    groups = {image_id: [group] if isinstance(group, str) else group for image_id, group in content.items()}
+    for image_id, group in groups.items():
+        if not isinstance(group, list) or not group or not all(isinstance(caption, str) for caption in group):
+            raise ValueError(
+                f"{path} is a dict with the key {image_id!r}, expected annotations among the keys, or a list of "
+                "captions under every image id"
+            )
+    return [(image_id, caption) for image_id, group in groups.items() for caption in group]
 
 
 def _caption(row, place: str) -> tuple[str, str]:

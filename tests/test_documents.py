@@ -1,0 +1,44 @@
+"""Every example of the README and the cards runs, and the files that say the same thing agree."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("metrics/*/README.md"))]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.parent.name)
+def test_examples_run(path, tmp_path, monkeypatch):
+    # Examples load "metrics/NAME" by relative path, and write their files where they stand.
+    (tmp_path / "metrics").symlink_to(ROOT / "metrics")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    text = path.read_text(encoding="utf-8").replace("```", "")
+    example = doctest.DocTestParser().get_doctest(text, {}, path.parent.name, str(path), 0)
+    report = []
+    failed, attempted = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=report.append)
+    assert attempted > 0
+    assert not failed, "".join(report)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS[1:], ids=lambda path: path.parent.name)
+def test_card_has_every_section(path):
+    headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    wanted = ["Metric Description", "How to Use", "Inputs", "Output Values", "Values from Popular Papers", "Examples",
+              "Limitations and Bias", "Citation", "Further References"]
+    assert [heading for heading in headings if heading in wanted] == wanted
+    assert headings[0].startswith("Metric Card for ")
+
+
+def _ranges(lines):
+    return {line.strip() for line in lines if line.strip() and not line.startswith("#")}
+
+
+def test_requirements_agree_with_pyproject():
+    tomllib = pytest.importorskip("tomllib", reason="tomllib comes with Python 3.11")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = set(project["dependencies"]) | set(project["optional-dependencies"]["entity"])
+    assert _ranges((ROOT / "requirements.txt").read_text().splitlines()) == declared

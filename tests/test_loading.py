@@ -1,0 +1,74 @@
+"""The metrics load as evaluate's users load them, and the copies in their folders are current."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from evaluate.loading import get_imports
+
+from metrics.utils import copies
+
+ROOT = Path(__file__).resolve().parents[1]
+SCORE = """
+import sys, evaluate
+metric = evaluate.load(sys.argv[1])
+print(metric.compute(predictions=["a b c d", "e f g h"], references=[["a b c d"], ["e f g h"]])[sys.argv[2]])
+"""
+
+
+def run_with_empty_cache(path, name, folder, cache):
+    environment = {**os.environ, "HF_HOME": str(cache), "HF_MODULES_CACHE": str(cache / "modules"),
+                   "HF_METRICS_CACHE": str(cache / "metrics"), "HF_EVALUATE_OFFLINE": "1", "HF_HUB_OFFLINE": "1"}
+    environment.pop("PYTHONPATH", None)
+    result = subprocess.run([sys.executable, "-I", "-c", SCORE, path, name], cwd=folder, env=environment,
+                            capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stderr
+    return float(result.stdout.split()[-1])
+
+
+@pytest.mark.parametrize("name, perfect", [("cider", 10.0), ("bleu4", 1.0)])
+def test_loads_by_relative_path(name, perfect, tmp_path):
+    assert run_with_empty_cache(f"metrics/{name}", name, ROOT, tmp_path) == pytest.approx(perfect)
+
+
+@pytest.mark.parametrize("name, perfect", [("cider", 10.0), ("bleu4", 1.0)])
+def test_loads_by_absolute_path_from_elsewhere(name, perfect, tmp_path):
+    (tmp_path / "empty").mkdir()
+    path = str(ROOT / "metrics" / name)
+    assert run_with_empty_cache(path, name, tmp_path / "empty", tmp_path) == pytest.approx(perfect)
+
+
+@pytest.mark.parametrize("name", copies.NAMES)
+def test_copies_are_current(name):
+    for path, text in copies.copies(name).items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name} has drifted: run make fix-copies"
+
+
+@pytest.mark.parametrize("name", copies.NAMES)
+def test_script_imports_every_sibling_as_the_loader_reads_it(name):
+    folder = ROOT / "metrics" / name
+    seen = {path for kind, path, _, _ in get_imports(str(folder / f"{name}.py")) if kind == "internal"}
+    assert seen == copies.siblings(folder / f"{name}.py")
+    modules = {path.stem for path in folder.glob("*.py")} - {name, "__init__", "app"}
+    assert seen == modules
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("metrics/*/*.py")), ids=lambda path: "/".join(path.parts[-2:]))
+def test_no_hash_sign_in_a_string(path):
+    # The loader's cache key ignores the rest of a line behind one, so that changed code would stay cached.
+    import tokenize
+
+    if path.parent.name == "cli" or path.name == "copies.py":
+        pytest.skip("not loaded by evaluate")
+    with path.open("rb") as file:
+        strings = [token for token in tokenize.tokenize(file.readline) if token.type == tokenize.STRING]
+    assert not [token.start for token in strings if "#" in token.string]
+
+
+def test_nothing_heavy_is_imported_by_the_pure_parts():
+    code = "import sys, metrics.cider.scoring, metrics.bleu4.scoring, metrics.utils.base, metrics.__main__\n" \
+           "print([m for m in ('evaluate', 'datasets', 'torch', 'transformers', 'nltk') if m in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert result.stdout.strip() == "[]", result.stderr
