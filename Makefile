@@ -40,10 +40,12 @@ test: lint
 fix-copies: $(VENV)/.demo
 	$(VENV)/bin/python -m metrics.utils.copies
 
+# aac-metrics wants an older numpy than datasets does, so it gets a venv of its own.
 bench: $(VENV)/.test
 	$(PIP) pycocoevalcap bleuscore
-	-$(PIP) aac-metrics
-	$(VENV)/bin/python -m tests.benchmarks.bench_captions
+	test -x .venv-aac/bin/python || $(PYTHON) -m venv .venv-aac
+	-.venv-aac/bin/python -m pip install --quiet torch==2.13.0 pycocoevalcap aac-metrics
+	$(VENV)/bin/python -m tests.benchmarks.bench_captions --aac-python .venv-aac/bin/python
 
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
@@ -51,4 +53,4 @@ test-oldest:
 	.venv-oldest/bin/python -m pytest -q -n 2 -rs
 
 clean:
-	rm -rf $(VENV) .venv-oldest .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest .venv-aac .pytest_cache .ruff_cache .hypothesis

@@ -197,9 +197,13 @@ class Checked:
             raise
 
     def add_batch(self, *, predictions=None, references=None, **kwargs):
-        """Checks and stores a batch."""
+        """Checks and stores a batch; a batch that Arrow cannot store forgets those before it too."""
         predictions, references = self._check(predictions, references)
-        super().add_batch(predictions=predictions, references=references, **kwargs)
+        try:
+            super().add_batch(predictions=predictions, references=references, **kwargs)
+        except BaseException:
+            self.reset()
+            raise
 
     def add(self, *, prediction=None, reference=None, **kwargs):
         """Checks and stores one sample."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from .base import check_captions
 from .ngrams import Encoder, caption_counts
 from .tokenizers import resolve
 
@@ -231,7 +232,7 @@ def bleu4(
 
     Args:
         generated: The candidate.
-        references: Its references, at least one.
+        references: Its references, at least one; one text, or one list of ids, is one reference.
         smoothing: See `bleu_by_order`.
 
     Returns:
@@ -239,10 +240,10 @@ def bleu4(
 
     Raises:
         ValueError: There is no reference, or the smoothing is unknown.
+        TypeError: An item is neither a text nor a list of token ids.
 
     >>> bleu4([5, 6, 7, 8], [[5, 6, 7, 8], [1, 2]])
     1.0
     """
-    if not len(references):
-        raise ValueError("references is empty, expected at least one")
-    return float(score(sample_statistics([generated], [references]), smoothing)["bleu4"])
+    predictions, references = check_captions([generated], [references])
+    return float(score(sample_statistics(predictions, references), smoothing)["bleu4"])

@@ -18,6 +18,7 @@ import evaluate
 
 from .base import Checked, check_references
 from .document_frequencies import DocumentFrequencies
+from .foreign_tables import read_pickle
 from .ngrams import caption_counts
 from .ptb import ptb
 from .repetition import repetition_penalty
@@ -25,7 +26,7 @@ from .scoring import sample_scores, sample_statistics, score, signature_settings
 from .tokenizers import resolve
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (caption_counts, ptb, repetition_penalty, resolve)
+_SIBLINGS = (caption_counts, ptb, read_pickle, repetition_penalty, resolve)
 
 _CITATION = """\
 @inproceedings{vedantam2015cider,

@@ -5,19 +5,21 @@ below, number of its last token), packed into one sorted int64. That is exact, s
 addition, and looking up never adds to it.
 """
 
-import io
 import json
-import pickle
-from collections import Counter, OrderedDict, defaultdict
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
 
+from .foreign_tables import read_pickle
 from .ngrams import Encoder, count_ngrams
 from .tokenizers import resolve
 
 _FORMAT = 1
+# What reading a file that is no such table can raise.
+_FILE_ERRORS = (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error)
 _SETTINGS = ("num_images", "n", "tokenizer", "stem", "end_token", "final")
 
 
@@ -217,9 +219,7 @@ class DocumentFrequencies:
             raise TypeError(
                 f"document_frequencies is {type(table).__name__}, expected 'corpus', a table, its to_dict() or a path"
             )
-        missing = {"format", "vocabulary", *_SETTINGS} - set(table)
-        if missing or table["format"] != _FORMAT:
-            raise ValueError(f"no table of document frequencies of format {_FORMAT}: it lacks {sorted(missing)}")
+        _check_table(table)
         levels = [(table[f"keys_{k}"], table[f"frequencies_{k}"]) for k in range(1, table["n"] + 1)]
         return cls(levels, table["vocabulary"], **{name: table[name] for name in _SETTINGS})
 
@@ -243,13 +243,12 @@ class DocumentFrequencies:
             ValueError: The file is no such table.
             OSError: It cannot be opened.
         """
-        with open(path, "rb") as file:
-            try:
-                arrays = dict(np.load(io.BytesIO(file.read()), allow_pickle=False))
-                table = json.loads(arrays.pop("table").tobytes())
-            except (ValueError, KeyError, AttributeError, EOFError) as error:
-                raise ValueError(f"{path} is no table of document frequencies: {error}") from error
-        return cls.of({**table, **arrays})
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                content = dict(arrays)
+            return cls.of({**json.loads(content.pop("table").tobytes()), **content})
+        except _FILE_ERRORS as error:
+            raise ValueError(f"{path} is no table of document frequencies: {error}") from error
 
     @classmethod
     def from_pickle(
@@ -269,20 +268,26 @@ class DocumentFrequencies:
             end_token: The token that its captions end with, or None.
 
         Raises:
-            ValueError: The pickle holds anything but plain containers, strings and numbers; it has another shape; N is
-                missing or stands in the file with another value.
+            ValueError: See `foreign_tables.read_pickle`.
         """
-        with open(path, "rb") as file:
-            content = _PlainUnpickler(file, encoding="utf-8").load()
-        if not isinstance(content, dict):
-            raise ValueError(f"{path} holds {type(content).__name__}, expected a dict of document frequencies")
-        frequencies = content.get("document_frequency", content)
-        stored = content.get("ref_len") if frequencies is not content else None
-        if stored is None and num_images is None:
-            raise ValueError(f"{path} does not hold N; pass num_images (coco-val-df was made of 40504 images)")
-        if stored is not None and num_images not in (None, stored):
-            raise ValueError(f"num_images is {num_images}, but {path} was made of {stored} images")
-        return _from_grams(frequencies, stored if num_images is None else num_images, tokenizer, end_token)
+        frequencies, num_images = read_pickle(path, num_images)
+        return _from_grams(frequencies, num_images, tokenizer, end_token)
+
+
+def _check_table(table: Mapping) -> None:
+    """Raises a ValueError where a mapping is not what `to_dict` gives."""
+    orders = range(1, table["n"] + 1) if isinstance(table.get("n"), int) else ()
+    arrays = [f"{kind}_{k}" for k in orders for kind in ("keys", "frequencies")]
+    missing = [key for key in ("format", "vocabulary", *_SETTINGS, *arrays) if key not in table]
+    if missing or table["format"] != _FORMAT:
+        lack = f"it lacks {', '.join(missing)}" if missing else f"its format is {table['format']!r}"
+        raise ValueError(f"no table of document frequencies of format {_FORMAT}: {lack}")
+    if not isinstance(table["num_images"], int) or table["num_images"] < 1:
+        raise ValueError(f"num_images is {table['num_images']!r}, expected a positive integer")
+    for k in orders:
+        keys, frequencies = np.asarray(table[f"keys_{k}"]), np.asarray(table[f"frequencies_{k}"])
+        if keys.dtype.kind != "i" or keys.shape != frequencies.shape or keys.ndim != 1 or (np.diff(keys) <= 0).any():
+            raise ValueError(f"keys_{k} of the table are not ascending integers, one for each of frequencies_{k}")
 
 
 def _level(parent: np.ndarray, last: np.ndarray, frequency: np.ndarray, vocabulary_size: int):
@@ -301,11 +306,9 @@ def _renumber(table: DocumentFrequencies, depth: int, numbers: np.ndarray, place
 
 def _from_grams(frequencies: Mapping, num_images: float, tokenizer: str, end_token) -> DocumentFrequencies:
     """Builds a table from {n-gram: df}; an n-gram is a tuple of tokens."""
-    grams = {}
-    for gram, frequency in frequencies.items():
-        if not isinstance(gram, tuple) or not gram or not all(isinstance(token, str | int) for token in gram):
-            raise ValueError(f"n-gram {gram!r}, expected a tuple of tokens")
-        grams[tuple(int(token) if tokenizer == "none" else token for token in gram)] = int(frequency)
+    grams = frequencies
+    if tokenizer == "none":
+        grams = {tuple(map(int, gram)): frequency for gram, frequency in grams.items()}
     vocabulary = list(dict.fromkeys(chain.from_iterable(grams)))
     number_of = {token: number for number, token in enumerate(vocabulary)}
     n, levels, places = max(map(len, grams), default=1), [], {(): 0}
@@ -319,23 +322,3 @@ def _from_grams(frequencies: Mapping, num_images: float, tokenizer: str, end_tok
         levels.append((np.array(keys, np.int64), np.array([grams.get(gram, 0) for gram in level], np.int32)))
         places = {gram: place for place, gram in enumerate(level)}
     return DocumentFrequencies(levels, vocabulary, num_images, n, tokenizer, False, end_token)
-
-
-class _PlainUnpickler(pickle.Unpickler):
-    """Unpickles plain containers, strings and numbers; refuses every other class or function."""
-
-    _ALLOWED = {
-        **{("collections", kind.__name__): kind for kind in (defaultdict, OrderedDict, Counter)},
-        **{
-            (module, kind.__name__): kind
-            for module in ("builtins", "__builtin__")
-            for kind in (int, float, str, list, tuple, dict, set)
-        },
-        ("__builtin__", "long"): int,
-        ("__builtin__", "unicode"): str,
-    }
-
-    def find_class(self, module, name):
-        if (module, name) not in self._ALLOWED:
-            raise ValueError(f"the pickle asks for {module}.{name}, expected plain containers and numbers only")
-        return self._ALLOWED[module, name]

@@ -1,7 +1,8 @@
 """Files of the field -> predictions and references.
 
 Captions come as COCO's annotation file (a dict whose `annotations` list holds image_id and caption), as a results list
-of {image_id, caption}, or as pycocoevalcap takes them, {image id: [caption, ...]}. Ids are compared as text, so that 42 and "42" are the same image.
+of {image_id, caption}, or as pycocoevalcap takes them, {image id: [caption, ...]}. Ids are compared as text, so that
+42 and "42" are the same image.
 """
 
 import json

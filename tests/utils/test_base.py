@@ -297,6 +297,22 @@ def test_a_failing_tokenizer_leaves_no_file(fresh):
     assert leftovers(fresh) == []
 
 
+@pytest.mark.parametrize(
+    "predictions, references",
+    [(["a \ud800 b", "c"], [["a"], ["c"]]), ([[1 << 70], [2]], [[[1]], [[2]]])],
+    ids=["lone-surrogate", "id-above-int64"],
+)
+def test_a_batch_that_arrow_refuses_leaves_nothing_behind(fresh, predictions, references):
+    expected = fresh.compute(predictions=PREDICTIONS, references=REFERENCES)
+    try:
+        fresh.add_batch(predictions=predictions, references=references)
+        fresh.compute()
+    except (ValueError, OverflowError):
+        pass
+    assert [name for name in leftovers(fresh) if name.endswith(".arrow")] == []
+    assert fresh.compute(predictions=PREDICTIONS, references=REFERENCES) == expected
+
+
 def test_a_refused_batch_leaves_those_before(fresh):
     expected = fresh.compute(predictions=PREDICTIONS, references=REFERENCES)
     fresh.add_batch(predictions=PREDICTIONS, references=REFERENCES)

@@ -188,7 +188,7 @@ def test_encoding_one_text_equals_splitting_it(name, text):
 
 
 pieces = ["a", "Dog", "1", "1/2", "3.5", "-", "--", ".", ",", "K.", "The", "'s", "n't", "(", ")", "&amp;", "&", "...",
-          "'", '"', "’", "$5", "<b", ">", "http://x.y", "mr.", "@u", "#t", ":)", "é", "中", "\U0001f600", "555", "4567"]
+          "'", '"', "’", "$5", "<b", ">", "http://x", "mr.", "@u", "#t", ":)", "é", "中", "\U0001f600", "555", "4567"]
 blanks = ["", " ", "  ", "\n", "\r\n", "\t", "\xa0", "\u2028", "\x0b", "\x85", "\x1c"]
 odd_text = st.lists(st.tuples(st.sampled_from(pieces), st.sampled_from(blanks)), max_size=8).map(
     lambda pairs: "".join(piece + blank for piece, blank in pairs)
