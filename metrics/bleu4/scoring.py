@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .base import check_captions
+from .base import check_captions, check_options
 from .ngrams import Encoder, caption_counts
 from .tokenizers import resolve
 
@@ -48,8 +48,7 @@ def sample_statistics(
     >>> sample_statistics(["a cat on the mat"], [["a cat sits on a mat"]])["matches"].tolist()
     [[4, 1, 0, 0]]
     """
-    if isinstance(max_order, bool) or not isinstance(max_order, int) or max_order < 1:
-        raise ValueError(f"max_order is {max_order!r}, expected an integer of at least 1")
+    check_options(orders={"max_order": max_order})
     if counts is not None:
         return _count_matches(counts, max_order)
     encoder, blocks = Encoder(tokenizer), (slice(i, i + _BLOCK) for i in range(0, len(references), _BLOCK))
@@ -163,6 +162,7 @@ def bleu_by_order(
     """
     if not any(smoothing is known or (smoothing == known and isinstance(smoothing, str)) for known in SMOOTHINGS):
         raise ValueError(f"smoothing is {smoothing!r}, expected one of {list(SMOOTHINGS)}")
+    check_options(flags={"effective_order": effective_order})
     matches, totals = statistics["matches"], statistics["totals"]
     lengths = statistics["candidate_length"], statistics["reference_length"]
     orders = np.arange(1, matches.shape[-1] + 1)

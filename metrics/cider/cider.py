@@ -142,3 +142,20 @@ class Cider(Checked, evaluate.Metric):
             ValueError, TypeError: As `compute`, for references.
         """
         return DocumentFrequencies.from_references(check_references(references), n, tokenizer, stem, end_token)
+
+    def import_document_frequencies(self, path, num_images=None, tokenizer="ptb", end_token=None):
+        """Reads a table that other CIDEr-D code pickled, without running anything in the file.
+
+        Args:
+            path: {"document_frequency", "ref_len"} of self-critical training, or the bare dict of coco-val-df.p.
+            num_images: N; needed by the bare dict, which does not hold it (coco-val-df was made of 40504 images).
+            tokenizer: How its captions were tokenized; "none" reads its tokens as ids.
+            end_token: The token that its captions end with, or None.
+
+        Returns:
+            A table as from `document_frequencies`.
+
+        Raises:
+            ValueError: The file is no such pickle, or N is missing or impossible.
+        """
+        return DocumentFrequencies.from_pickle(path, num_images, tokenizer, end_token)

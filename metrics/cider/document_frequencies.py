@@ -13,13 +13,17 @@ from itertools import chain
 
 import numpy as np
 
+from .base import check_options
 from .foreign_tables import read_pickle
 from .ngrams import Encoder, count_ngrams
 from .tokenizers import resolve
 
 _FORMAT = 1
 # What reading a file that is no such table can raise.
-_FILE_ERRORS = (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error)
+_FILE_ERRORS = (
+    *(ValueError, KeyError, TypeError, AttributeError, EOFError, NotImplementedError),
+    *(zipfile.BadZipFile, zlib.error),
+)
 _SETTINGS = ("num_images", "n", "tokenizer", "stem", "end_token", "final")
 
 
@@ -72,12 +76,13 @@ class DocumentFrequencies:
             n, tokenizer, stem, end_token: As in `scoring.sample_statistics`; a later score must use the same.
 
         Raises:
-            ValueError: There is no image, or one without references.
+            ValueError: There is no image, or one without references; n or stem is of another kind.
 
         >>> table = DocumentFrequencies.from_references([["a cat", "the cat"], ["a dog"]])
         >>> table.num_images, table["a"], table["the", "cat"], table["bird"]
         (2, 2, 1, 0)
         """
+        check_options(orders={"n": n}, flags={"stem": stem})
         references = list(references)
         sizes = np.array([len(group) for group in references], np.int64)
         if not len(sizes) or not sizes.all():
@@ -220,7 +225,10 @@ class DocumentFrequencies:
                 f"document_frequencies is {type(table).__name__}, expected 'corpus', a table, its to_dict() or a path"
             )
         _check_table(table)
-        levels = [(table[f"keys_{k}"], table[f"frequencies_{k}"]) for k in range(1, table["n"] + 1)]
+        levels = [
+            (np.asarray(table[f"keys_{k}"], np.int64), np.asarray(table[f"frequencies_{k}"], np.int32))
+            for k in range(1, table["n"] + 1)
+        ]
         return cls(levels, table["vocabulary"], **{name: table[name] for name in _SETTINGS})
 
     def save(self, path: str, final: bool = False) -> None:
@@ -286,8 +294,9 @@ def _check_table(table: Mapping) -> None:
         raise ValueError(f"num_images is {table['num_images']!r}, expected a positive integer")
     for k in orders:
         keys, frequencies = np.asarray(table[f"keys_{k}"]), np.asarray(table[f"frequencies_{k}"])
-        if keys.dtype.kind != "i" or keys.shape != frequencies.shape or keys.ndim != 1 or (np.diff(keys) <= 0).any():
-            raise ValueError(f"keys_{k} of the table are not ascending integers, one for each of frequencies_{k}")
+        kinds = {array.dtype.kind for array in (keys, frequencies) if array.size}
+        if kinds - {"i"} or keys.shape != frequencies.shape or keys.ndim != 1 or (np.diff(keys) <= 0).any():
+            raise ValueError(f"keys_{k} and frequencies_{k} are not ascending integers and as many integers")
 
 
 def _level(parent: np.ndarray, last: np.ndarray, frequency: np.ndarray, vocabulary_size: int):

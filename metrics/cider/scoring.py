@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from .base import check_options
 from .document_frequencies import DocumentFrequencies, images_with_gram
 from .ngrams import Encoder, caption_counts
 from .repetition import repetition_penalty
@@ -53,7 +54,9 @@ def sample_statistics(
     >>> sample_statistics(["a b c d", "x"], [["a b c d"], ["y"]])["similarity"].round(9).tolist()
     [[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]]
     """
-    _check_options(variant, n, sigma)
+    if variant not in VARIANTS:
+        raise ValueError(f"variant is {variant!r}, expected one of {list(VARIANTS)}")
+    check_options(orders={"n": n}, positive={"sigma": sigma}, flags={"stem": stem})
     if counts is None:
         counts = caption_counts(predictions, references, n, Encoder(tokenizer, stem, end_token))
     if len(counts["orders"]) < n:
@@ -69,15 +72,6 @@ def sample_statistics(
     sums = [np.bincount(counts["sample"], cosine * penalty) for cosine in cosines]
     num_references = np.bincount(counts["sample"]) - 1
     return {"similarity": np.stack(sums, axis=1) / num_references[:, None]}
-
-
-def _check_options(variant: str, n: int, sigma: float) -> None:
-    if variant not in VARIANTS:
-        raise ValueError(f"variant is {variant!r}, expected one of {list(VARIANTS)}")
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ValueError(f"n is {n!r}, expected an integer of at least 1")
-    if not sigma > 0:
-        raise ValueError(f"sigma is {sigma!r}, expected a positive number of tokens")
 
 
 def _inverse_document_frequencies(counts, is_candidate, n, document_frequencies, tokenizer, stem, end_token):
@@ -147,6 +141,9 @@ def score(statistics: dict[str, np.ndarray], scale: float = 10.0) -> dict[str, f
     Returns:
         `cider` (0..scale) and `cider_1` ... `cider_n`, the means of each order on the same scale.
 
+    Raises:
+        ValueError: scale is no positive number.
+
     >>> score({"similarity": np.array([[1.0, 0.5], [0.0, 0.0]])})
     {'cider': 3.75, 'cider_1': 5.0, 'cider_2': 2.5}
     """
@@ -154,9 +151,12 @@ def score(statistics: dict[str, np.ndarray], scale: float = 10.0) -> dict[str, f
 
 
 def sample_scores(statistics: dict[str, np.ndarray], scale: float = 10.0) -> dict[str, np.ndarray]:
-    """The same numbers for every sample, each (samples,); their means are the corpus values."""
-    if not scale > 0:
-        raise ValueError(f"scale is {scale!r}, expected a positive number")
+    """The same numbers for every sample, each (samples,); their means are the corpus values.
+
+    Raises:
+        ValueError: scale is no positive number.
+    """
+    check_options(positive={"scale": scale})
     similarity = statistics["similarity"] * scale
     by_order = {f"cider_{order + 1}": similarity[:, order] for order in range(similarity.shape[1])}
     return {"cider": similarity.mean(axis=1), **by_order}
