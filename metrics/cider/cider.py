@@ -22,7 +22,7 @@ from .foreign_tables import read_pickle
 from .ngrams import caption_counts
 from .ptb import ptb
 from .repetition import repetition_penalty
-from .scoring import sample_scores, sample_statistics, score, signature_settings
+from .scoring import open_table, sample_scores, sample_statistics, score, signature_settings
 from .tokenizers import resolve
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
@@ -118,7 +118,8 @@ class Cider(Checked, evaluate.Metric):
             "tokenizer": tokenizer if isinstance(predictions[0], str) else "none",
             "stem": stem,
             "end_token": end_token,
-            "document_frequencies": document_frequencies,
+            # Opened once: for the score and for the signature.
+            "document_frequencies": open_table(document_frequencies),
         }
         statistics = sample_statistics(predictions, references, **options)
         results = score(statistics, scale)

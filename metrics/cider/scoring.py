@@ -74,9 +74,17 @@ def sample_statistics(
     return {"similarity": np.stack(sums, axis=1) / num_references[:, None]}
 
 
+def open_table(document_frequencies: str | Mapping) -> str | DocumentFrequencies:
+    """Gives "corpus" as it is and makes a table of anything else (see `DocumentFrequencies.of`)."""
+    if isinstance(document_frequencies, str) and document_frequencies == "corpus":
+        return document_frequencies
+    return DocumentFrequencies.of(document_frequencies)
+
+
 def _inverse_document_frequencies(counts, is_candidate, n, document_frequencies, tokenizer, stem, end_token):
     """One array per order: ln(N / max(1, df)) of each n-gram."""
-    if isinstance(document_frequencies, str) and document_frequencies == "corpus":
+    table = open_table(document_frequencies)
+    if table == "corpus":
         num_images = int(is_candidate.sum())
         if num_images == 1:
             raise ValueError(
@@ -86,7 +94,6 @@ def _inverse_document_frequencies(counts, is_candidate, n, document_frequencies,
             )
         frequencies = [images_with_gram(order, is_candidate) for order in counts["orders"][:n]]
     else:
-        table = DocumentFrequencies.of(document_frequencies)
         ids = not all(isinstance(token, str) for token in counts["vocabulary"][:1])
         table.check(n=n, tokenizer="none" if ids else resolve(tokenizer).name, stem=stem, end_token=end_token)
         num_images, frequencies = table.num_images, table.look_up(counts["orders"], counts["vocabulary"])
@@ -173,12 +180,12 @@ def signature_settings(
     document_frequencies: str | Mapping = "corpus",
 ) -> tuple[str, dict]:
     """The name and the settings that a signature shows."""
-    corpus = isinstance(document_frequencies, str) and document_frequencies == "corpus"
+    table = open_table(document_frequencies)
     return variant, {
         "n": n,
         "sigma": f"{sigma:g}" if variant == "cider_d" else None,
         "scale": None if scale == 10 else f"{scale:g}",
-        "df": "corpus" if corpus else f"table-of-{DocumentFrequencies.of(document_frequencies).num_images}",
+        "df": table if table == "corpus" else f"table-of-{table.num_images}",
         "tok": "ids" if tokenizer == "none" else resolve(tokenizer).name,
         "stem": stem,
         "end": end_token,
