@@ -51,13 +51,14 @@ def run(names: list[str], options: argparse.Namespace) -> tuple[CaptionSet, list
 def _report(name: str, counts: dict, captions: CaptionSet, options: argparse.Namespace) -> Report:
     scoring = importlib.import_module(f"metrics.{name}.scoring")
     if name == "cider":
-        how = {"variant": options.variant, "stem": options.stem, "document_frequencies": options.document_frequencies}
-        made, scored = how, {}
+        table = scoring.open_table(options.document_frequencies)
+        counting = {"variant": options.variant, "stem": options.stem, "document_frequencies": table}
+        formula = {}
     else:
-        made = {}
-        scored = {"smoothing": _SMOOTHINGS[options.smoothing], "effective_order": options.effective_order}
-    statistics = scoring.sample_statistics(counts=counts, tokenizer=options.tokenizer, **made)
-    settings_name, settings = scoring.signature_settings(tokenizer=options.tokenizer, **made, **scored)
+        counting = {}
+        formula = {"smoothing": _SMOOTHINGS[options.smoothing], "effective_order": options.effective_order}
+    statistics = scoring.sample_statistics(counts=counts, tokenizer=options.tokenizer, **counting)
+    kind, settings = scoring.signature_settings(tokenizer=options.tokenizer, **counting, **formula)
     settings["refs"] = reference_counts(captions.references)
-    samples = {key: values.tolist() for key, values in scoring.sample_scores(statistics, **scored).items()}
-    return Report(name, scoring.score(statistics, **scored), samples, signature(settings_name, settings))
+    samples = {key: values.tolist() for key, values in scoring.sample_scores(statistics, **formula).items()}
+    return Report(name, scoring.score(statistics, **formula), samples, signature(kind, settings))

@@ -471,7 +471,8 @@ def report(arguments: argparse.Namespace, host: list[str], datasets: list[dict],
         f"counted. Medians of {arguments.rounds} rounds in which the contenders take turns. CPU is user and system "
         "time with children (java). Peak is resident memory, children included, above what was resident before. "
         "Ratios are theirs / ours. Half of the candidates are another caption of the same image, half are captions "
-        "of another image; five references each. Scores differ where tokens do.",
+        "of another image; five references each. Scores differ where tokens do. aac-metrics runs without its check of "
+        "the Java version, with pycocoevalcap's jar, and without its audio model where that does not import.",
         "",
     ]
     for data, result in zip(datasets, results, strict=True):
