@@ -96,8 +96,8 @@ def _check_ceiling(answers: np.ndarray, protocol: Protocol) -> None:
     ceiling = accuracy_of_matches(answers, answers, "leave-one-out").mean()
     warnings.warn(
         f"{int((answers <= ENOUGH).sum())} of {len(answers)} questions have fewer than {ENOUGH + 1} answers: under "
-        f"leave-one-out no predictions can score above {ceiling:.4f} here. formula='min3' or 'exact' has no such ceiling"
-        " for questions with three answers, or with one.",
+        f"leave-one-out no predictions can score above {ceiling:.4f} here (formula='min3' needs three answers for a full "
+        "score, 'exact' one)",
         stacklevel=3,
     )
 
