@@ -12,8 +12,8 @@ def check_answers(predictions, references) -> tuple[list, list[list]]:
 
     Args:
         predictions: One answer per question, str or int (an answer's id).
-        references: The answers of each question: a list of any length, or one answer. An answer is a str, an annotation
-            dict {answer, answer_confidence, answer_id}, or an int where predictions are ints.
+        references: The answers of each question: a list of any length, or one answer. An answer is a str, an
+            annotation dict {answer, answer_confidence, answer_id}, or an int where predictions are ints.
 
     Returns:
         Predictions as a list of str or of int, references as a list of lists of them.

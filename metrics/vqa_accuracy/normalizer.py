@@ -1,7 +1,7 @@
 """The answer normalisers of the official VQA evaluation and of EvalAI's TextVQA server, with all their quirks.
 
-Both lose marks, periods, articles, and write numbers as digits and contractions with apostrophes. They are kept as they
-are, mistakes included, because published numbers were made with them; the card lists what surprises people.
+Both lose marks, periods, articles, and write numbers as digits and contractions with apostrophes. They are kept as
+they are, mistakes included, because published numbers were made with them; the card lists what surprises people.
 
 The tables are protocol data of GT-Vision-Lab/VQA (PythonEvaluationTools/vqaEvaluation/vqaEval.py), which comes with
 this notice: Copyright (c) 2014, Aishwarya Agrawal. All rights reserved. Redistribution and use in source and binary

@@ -90,14 +90,14 @@ def _check_ceiling(answers: np.ndarray, protocol: Protocol) -> None:
         return
     if answers.max() == 1 and not protocol.is_named:
         raise ValueError(
-            "every question has a single answer, expected at least 2 under leave-one-out, which leaves each answer out "
-            'in turn: every score would be 0.0. Pass formula="exact" to compare with single answers.'
+            "every question has a single answer, expected at least 2: leave-one-out leaves each out in turn, so "
+            'every score would be 0.0. Pass formula="exact" to compare with single answers.'
         )
     ceiling = accuracy_of_matches(answers, answers, "leave-one-out").mean()
     warnings.warn(
         f"{int((answers <= ENOUGH).sum())} of {len(answers)} questions have fewer than {ENOUGH + 1} answers: under "
-        f"leave-one-out no predictions can score above {ceiling:.4f} here (formula='min3' needs three answers for a full "
-        "score, 'exact' one)",
+        f"leave-one-out no predictions can score above {ceiling:.4f} here (formula='min3' needs three answers for a "
+        "full score, 'exact' one)",
         stacklevel=3,
     )
 
