@@ -1,4 +1,4 @@
-"""Public reports with an input, each under the protocol it asks for. Numbers are those of reference/vqa.md, section 5."""
+"""Public reports with an input, each under the protocol it asks for (reference/vqa.md, section 5, has the numbers)."""
 
 import warnings
 
