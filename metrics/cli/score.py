@@ -28,7 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="JSON: a list of {image_id, caption} (VQA: {question_id, answer}), or an annotation file",
     )
-    parser.add_argument("--references", "--refe_path", required=True, metavar="FILE", help="JSON: the same formats; for VQA an annotation file")
+    parser.add_argument(
+        "--references",
+        "--refe_path",
+        required=True,
+        metavar="FILE",
+        help="JSON: the same formats (VQA: an annotation file)",
+    )
     parser.add_argument(
         "--allow-missing", action="store_true", help="leave out ids that only one file has, and say how many"
     )

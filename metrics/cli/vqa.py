@@ -3,7 +3,9 @@
 import argparse
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import reduce
+from operator import add
 
 from metrics.cli.captions import Report
 from metrics.utils.base import reference_counts, signature
@@ -11,7 +13,16 @@ from metrics.utils.vqa_files import VqaSet, pair_answers
 from metrics.vqa_accuracy import scoring
 from metrics.vqa_accuracy.diagnosis import lost_to_style
 from metrics.vqa_accuracy.inputs import check_answers, check_labels
-from metrics.vqa_accuracy.protocols import FORMULAS, MEASURES, NORMALIZATIONS, PRESETS, resolve_protocol
+from metrics.vqa_accuracy.protocols import (
+    ENOUGH,
+    FORMULAS,
+    MEASURES,
+    NORMALIZATIONS,
+    PRESETS,
+    Protocol,
+    resolve_protocol,
+    sides,
+)
 
 METRICS = ("vqa_accuracy",)
 ITEMS, ID = "questions", "question_id"
@@ -25,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--normalization", choices=NORMALIZATIONS)
     group.add_argument("--formula", choices=FORMULAS)
     group.add_argument("--measure", default="vqa_accuracy", choices=MEASURES)
-    group.add_argument("--percent", action="store_true", help="print percent with the official two decimals")
+    group.add_argument("--percent", action="store_true", help="percent with the official two decimals, not fractions")
     group.add_argument("--official-output", metavar="DIR", help="write the four files of the official evaluation")
 
 
@@ -46,8 +57,12 @@ def run(names: list[str], options: argparse.Namespace) -> tuple[VqaSet, list[Rep
         results["lost_to_style"] = lost_to_style(predictions, references, accuracy, protocol)
     samples = {key: values.tolist() for key, values in scoring.sample_scores(statistics).items()}
     samples["normalized"] = scoring.normalized_predictions(predictions, references, protocol)
-    if options.official_output:
-        write_official(options.official_output, data, accuracy.tolist())
+    if options.percent or options.official_output:
+        official = official_numbers(data, _official_sums(predictions, references, accuracy.tolist(), protocol))
+        if options.percent:
+            _put_percent(results, options.measure, official["accuracy"])
+        if options.official_output:
+            write_official(options.official_output, official)
     name, settings = scoring.signature_settings(**how)
     settings["refs"] = reference_counts(references)
     return data, [Report("vqa_accuracy", results, samples, signature(name, settings))]
@@ -59,7 +74,7 @@ def shown_values(options: argparse.Namespace) -> Callable[[str, object], str]:
     def number(value) -> str:
         if not isinstance(value, float):
             return str(value)
-        return f"{round(100 * value, 2):.2f}" if options.percent else f"{value:.6f}"
+        return f"{value:.2f}" if options.percent else f"{value:.6f}"
 
     def show(key: str, value) -> str:
         if not isinstance(value, dict):
@@ -73,47 +88,81 @@ def shown_values(options: argparse.Namespace) -> Callable[[str, object], str]:
     return show
 
 
-def write_official(folder: str, data: VqaSet, accuracy: list[float]) -> None:
-    """Writes accuracy.json, evalQA.json, evalQuesType.json and evalAnsType.json: percent with two decimals.
+def official_numbers(data: VqaSet, accuracy: list[float]) -> dict[str, dict]:
+    """What the four files of the official evaluation hold: percent with two decimals, types and ids sorted.
+
+    Returns:
+        `accuracy`, `evalQA`, `evalQuesType` and `evalAnsType`; types that the annotations lack are left out.
+    """
+    by_type: dict[str, dict] = {}
+    for kind, labels in (("QuesType", data.question_types), ("AnsType", data.answer_types)):
+        for label, question_id, value in zip(labels or (), data.ids, accuracy):
+            by_type.setdefault(kind, {}).setdefault(label, {})[question_id] = value
+    means = {
+        kind: {label: _mean_percent(groups[label].values()) for label in sorted(groups)}
+        for kind, groups in by_type.items()
+    }
+    overall = {"overall": _mean_percent(accuracy)}
+    named = {f"per{long}": means[short] for short, long in _LONG.items() if short in means}
+    types = {f"eval{kind}": {k: _percents(groups[k]) for k in sorted(groups)} for kind, groups in by_type.items()}
+    return {"accuracy": {**overall, **named}, "evalQA": _percents(dict(zip(data.ids, accuracy))), **types}
+
+
+_LONG = {"AnsType": "AnswerType", "QuesType": "QuestionType"}
+
+
+def _official_sums(predictions: list, references: list, accuracy: list[float], protocol: Protocol) -> list[float]:
+    """The same accuracies, added up annotator by annotator.
+
+    The official evaluation adds thirds in this order, and where a mean lies between two hundredths, the last bit
+    decides how it is rounded.
+    """
+    if protocol.formula != "leave-one-out":
+        return accuracy
+    sums = []
+    for prediction, answers in zip(predictions, references):
+        prediction_side, answer_side = sides(protocol.normalization, answers)
+        wanted = prediction_side(prediction)
+        agree = [answer_side(answer) == wanted for answer in answers]
+        matches = sum(agree)
+        sums.append(_sum(min(1.0, (matches - agrees) / ENOUGH) for agrees in agree) / len(answers))
+    return sums
+
+
+def _sum(values: Iterable[float]) -> float:
+    # From Python 3.12 on, sum() of floats is compensated: other last bits.
+    return reduce(add, values, 0.0)
+
+
+def _mean_percent(values: Iterable[float]) -> float:
+    values = list(values)
+    return round(100 * _sum(values) / len(values), 2)
+
+
+def _percents(values: dict) -> dict:
+    # Ids of one file may be of two types.
+    ordered = sorted(values, key=lambda question_id: (isinstance(question_id, str), question_id))
+    return {question_id: round(100 * values[question_id], 2) for question_id in ordered}
+
+
+def _put_percent(results: dict, measure: str, accuracy: dict) -> None:
+    results[measure] = accuracy["overall"]
+    for key, official in (("per_answer_type", "perAnswerType"), ("per_question_type", "perQuestionType")):
+        for label, value in accuracy.get(official, {}).items():
+            results[key][label]["value"] = value
+
+
+def write_official(folder: str, numbers: dict[str, dict]) -> None:
+    """Writes accuracy.json, evalQA.json, evalQuesType.json and evalAnsType.json.
 
     Raises:
         ValueError: The annotations lack question_type or answer_type.
     """
-    by_type = {}
-    for kind, labels in (("question_type", data.question_types), ("answer_type", data.answer_types)):
-        if labels is None:
-            raise ValueError(f"the annotations lack {kind} (in some entry), expected it in all for --official-output")
-        groups: dict[str, dict] = {}
-        for label, question_id, value in zip(labels, data.ids, accuracy):
-            groups.setdefault(label, {})[question_id] = value
-        by_type[kind] = dict(sorted(groups.items()))
-    means = {kind: {k: _percent(_mean(v.values())) for k, v in groups.items()} for kind, groups in by_type.items()}
-    files = {
-        "accuracy": {
-            "overall": _percent(_mean(accuracy)),
-            "perAnswerType": means["answer_type"],
-            "perQuestionType": means["question_type"],
-        },
-        "evalQA": _percents(dict(zip(data.ids, accuracy))),
-        "evalQuesType": {label: _percents(group) for label, group in by_type["question_type"].items()},
-        "evalAnsType": {label: _percents(group) for label, group in by_type["answer_type"].items()},
-    }
+    missing = [name for kind, name in (("QuesType", "question_type"), ("AnsType", "answer_type"))
+               if f"eval{kind}" not in numbers]  # fmt: skip
+    if missing:
+        raise ValueError(f"annotations lack {' and '.join(missing)}, expected in every entry for --official-output")
     os.makedirs(folder, exist_ok=True)
-    for name, content in files.items():
+    for name, content in numbers.items():
         with open(os.path.join(folder, f"{name}.json"), "w", encoding="utf-8") as file:
             json.dump(content, file)
-
-
-def _mean(values) -> float:
-    values = list(values)
-    return sum(values) / len(values)
-
-
-def _percent(value: float) -> float:
-    return round(100 * value, 2)
-
-
-def _percents(values: dict) -> dict:
-    # Sorted as the official files are; ids of one file may be of two types.
-    ordered = sorted(values, key=lambda question_id: (isinstance(question_id, str), question_id))
-    return {question_id: _percent(values[question_id]) for question_id in ordered}
