@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 from collections.abc import Callable, Iterable
+from decimal import ROUND_HALF_UP, Decimal
 from functools import reduce
 from operator import add
 
@@ -108,6 +109,7 @@ def official_numbers(data: VqaSet, accuracy: list[float]) -> dict[str, dict]:
     return {"accuracy": {**overall, **named}, "evalQA": _percents(dict(zip(data.ids, accuracy))), **types}
 
 
+_HUNDREDTH = Decimal("0.01")
 _LONG = {"AnsType": "AnswerType", "QuesType": "QuestionType"}
 
 
@@ -136,13 +138,18 @@ def _sum(values: Iterable[float]) -> float:
 
 def _mean_percent(values: Iterable[float]) -> float:
     values = list(values)
-    return round(100 * _sum(values) / len(values), 2)
+    return _two_decimals(100 * _sum(values) / len(values))
+
+
+def _two_decimals(value: float) -> float:
+    """Rounds halves up, as Python 2 does, in which the official files are written: 52.625 is 52.63."""
+    return float(Decimal(value).quantize(_HUNDREDTH, ROUND_HALF_UP))
 
 
 def _percents(values: dict) -> dict:
     # Ids of one file may be of two types.
     ordered = sorted(values, key=lambda question_id: (isinstance(question_id, str), question_id))
-    return {question_id: round(100 * values[question_id], 2) for question_id in ordered}
+    return {question_id: _two_decimals(100 * values[question_id]) for question_id in ordered}
 
 
 def _put_percent(results: dict, measure: str, accuracy: dict) -> None:
