@@ -46,7 +46,7 @@ def run(names: list[str], options: argparse.Namespace) -> tuple[VqaSet, list[Rep
     data = pair_answers(options.predictions, options.references, options.questions, options.allow_missing)
     predictions, references = check_answers(data.predictions, data.references)
     how = {key: getattr(options, key) for key in ("normalization", "formula", "preset", "measure")}
-    statistics = scoring.sample_statistics(predictions, references, **how)
+    statistics = scoring.sample_statistics(predictions, references, **how, is_checked=True)
     protocol = resolve_protocol(**how)
     results = scoring.score(statistics)
     for key, labels in (("answer_type", data.answer_types), ("question_type", data.question_types)):

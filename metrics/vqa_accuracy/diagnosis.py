@@ -7,7 +7,7 @@ the unanimity rule is all that kept the official normaliser from making them.
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -54,7 +54,8 @@ def lost_to_style(
 
 def _first_style(prediction: str, answers: list[str], normalization: str) -> str | None:
     distinct = set(answers)
-    may_look_alike = any(not _looks(prediction).isdisjoint(_looks(answer)) for answer in distinct)
+    differs = _looks(prediction).isdisjoint
+    may_look_alike = not all(map(differs, map(_looks, distinct)))
     if may_look_alike:
         prediction_side, answer_side = sides(normalization, answers)
         for style, change in _CHANGES.items():
@@ -63,7 +64,7 @@ def _first_style(prediction: str, answers: list[str], normalization: str) -> str
                 return style
     if _lifts_without_special_token(prediction, answers, normalization):
         return "special_token"
-    if any(_is_sentence_around(prediction, answer) for answer in distinct):
+    if len(prediction.split()) >= _LEAST_SENTENCE and _is_sentence_around(prediction, distinct):
         return "sentence"
     if may_look_alike and normalization in ("official", "official-2017") and is_unanimous(answers):
         return "unanimity" if official(prediction) in map(official, distinct) else None
@@ -77,12 +78,11 @@ def _lifts_without_special_token(prediction: str, answers: list[str], normalizat
     return prediction_side(_SPECIAL_TOKEN.sub(" ", prediction).strip()) in map(answer_side, answers)
 
 
-def _is_sentence_around(prediction: str, answer: str) -> bool:
-    """Tells whether the words of an answer stand in a prediction of three words or more, in a row."""
-    if len(prediction.split()) < _LEAST_SENTENCE:
-        return False
-    sentence, short = official(prediction), official(answer)
-    return bool(short) and sentence != short and f" {short} " in f" {sentence} "
+def _is_sentence_around(prediction: str, answers: Iterable[str]) -> bool:
+    """Tells whether the words of an answer stand in a row among more words of the prediction."""
+    sentence = official(prediction)
+    shorter = (short for short in map(official, answers) if short and short != sentence)
+    return any(f" {short} " in f" {sentence} " for short in shorter)
 
 
 @lru_cache(maxsize=_CACHE_SIZE)

@@ -129,11 +129,26 @@ def count_matches(normalization: str, prediction, answers: list) -> int:
     >>> count_matches("always", "Yes.", ["yes", "yes", "no"])
     2
     """
+    if normalization == "official":
+        return _count_official(prediction, answers)
     prediction_side, answer_side = sides(normalization, answers)
     wanted = prediction_side(prediction)
     if answer_side is _same:
         return answers.count(wanted)
     return sum(answers.count(answer) for answer in set(answers) if answer_side(answer) == wanted)
+
+
+def _count_official(prediction: str, answers: list[str]) -> int:
+    """The same by the official rule, with few look-ups: texts that are equal when cleaned are equal when normalised,
+    so that the unanimity rule matters only where all answers are normalised to the prediction."""
+    number, first = len(answers), answers[0]
+    if answers.count(first) == number:
+        return number if prediction == first or clean(prediction) == clean(first) else 0
+    wanted, distinct = official(prediction), set(answers)
+    alike = [answer for answer in distinct if official(answer) == wanted]
+    if len(alike) == len(distinct) and is_unanimous(answers):
+        return number if clean(prediction) == clean(first) else 0
+    return sum(map(answers.count, alike))
 
 
 def accuracy_of_matches(matches: np.ndarray, answers: np.ndarray, formula: str) -> np.ndarray:

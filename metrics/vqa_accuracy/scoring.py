@@ -25,6 +25,7 @@ def sample_statistics(
     preset: str | None = None,
     stem: Callable[[str], str] | None = None,
     measure: str = "vqa_accuracy",
+    is_checked: bool = False,
 ) -> dict[str, np.ndarray]:
     """The accuracy of each question.
 
@@ -36,6 +37,7 @@ def sample_statistics(
         preset: "vqav2", "textvqa", "vizwiz", "okvqa", "aokvqa" or "gqa": sets the two above where they are None.
         stem: Changes every prediction before it is normalised, as some do for OK-VQA, whose answers are stems.
         measure: "vqa_accuracy", "anls" or "relaxed_accuracy".
+        is_checked: Predictions and references are what `check_answers` returned, which is not done again.
 
     Returns:
         `accuracy` (questions,), or `anls` or `relaxed_accuracy`; 0..1.
@@ -48,7 +50,8 @@ def sample_statistics(
     >>> sample_statistics(["yes", "no"], [["yes"] * 8 + ["no"] * 2] * 2)["accuracy"].round(6).tolist()
     [1.0, 0.6]
     """
-    predictions, references = check_answers(predictions, references)
+    if not is_checked:
+        predictions, references = check_answers(predictions, references)
     ids = not isinstance(predictions[0], str)
     protocol = resolve_protocol(normalization, formula, preset, measure, ids)
     predictions = stemmed(predictions, stem)

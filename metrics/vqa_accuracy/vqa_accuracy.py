@@ -16,7 +16,7 @@
 import datasets
 import evaluate
 
-from .base import Checked
+from .base import Checked, as_list
 from .diagnosis import lost_to_style
 from .inputs import check_answers, check_labels
 from .measures import anls
@@ -125,11 +125,14 @@ class VqaAccuracy(Checked, evaluate.Metric):
         answer_types=None,
         per_sample=False,
     ):
+        # After add_batch they come as columns of a data set.
+        predictions, references = as_list(predictions, "predictions"), as_list(references, "references")
         ids = not isinstance(predictions[0], str)
         protocol = resolve_protocol(normalization, formula, preset, measure, ids)
         answer_types = check_labels(answer_types, len(predictions), "answer_types")
         question_types = check_labels(question_types, len(predictions), "question_types")
-        statistics = sample_statistics(predictions, references, normalization, formula, preset, stem, measure)
+        options = {"normalization": normalization, "formula": formula, "preset": preset, "stem": stem}
+        statistics = sample_statistics(predictions, references, **options, measure=measure, is_checked=True)
         results = score(statistics)
         for key, labels in (("per_answer_type", answer_types), ("per_question_type", question_types)):
             if labels is not None:
@@ -140,13 +143,5 @@ class VqaAccuracy(Checked, evaluate.Metric):
         if per_sample:
             results["per_sample"] = {k: v.tolist() for k, v in sample_scores(statistics).items()}
             results["per_sample"]["prediction"] = normalized_predictions(predictions, references, protocol, stem)
-        self._sign(
-            references,
-            normalization=normalization,
-            formula=formula,
-            preset=preset,
-            stem=stem,
-            measure=measure,
-            ids=ids,
-        )
+        self._sign(references, **options, measure=measure, ids=ids)
         return results
