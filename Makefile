@@ -29,6 +29,8 @@ $(VENV)/.test: $(VENV)/.demo requirements.txt pyproject.toml
 demo: $(VENV)/.demo
 	@$(VENV)/bin/python -m metrics score cider bleu4 --predictions $(DATA)/caption_predictions.json \
 		--references $(DATA)/caption_references.json
+	@$(VENV)/bin/python -m metrics score vqa_accuracy --predictions $(DATA)/vqa_results.json \
+		--references $(DATA)/vqa_annotations.json
 
 lint: $(VENV)/.test
 	$(VENV)/bin/ruff check .

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SCORE = """
 import sys, evaluate
 metric = evaluate.load(sys.argv[1])
-print(metric.compute(predictions=["a b c d", "e f g h"], references=[["a b c d"], ["e f g h"]])[sys.argv[2]])
+print(metric.compute(predictions=["a b c d", "e f g h"], references=[["a b c d"] * 4, ["e f g h"] * 4])[sys.argv[2]])
 """
 
 
@@ -28,12 +28,12 @@ def run_with_empty_cache(path, name, folder, cache):
     return float(result.stdout.split()[-1])
 
 
-@pytest.mark.parametrize("name, perfect", [("cider", 10.0), ("bleu4", 1.0)])
+@pytest.mark.parametrize("name, perfect", [("cider", 10.0), ("bleu4", 1.0), ("vqa_accuracy", 1.0)])
 def test_loads_by_relative_path(name, perfect, tmp_path):
     assert run_with_empty_cache(f"metrics/{name}", name, ROOT, tmp_path) == pytest.approx(perfect)
 
 
-@pytest.mark.parametrize("name, perfect", [("cider", 10.0), ("bleu4", 1.0)])
+@pytest.mark.parametrize("name, perfect", [("cider", 10.0), ("bleu4", 1.0), ("vqa_accuracy", 1.0)])
 def test_loads_by_absolute_path_from_elsewhere(name, perfect, tmp_path):
     (tmp_path / "empty").mkdir()
     path = str(ROOT / "metrics" / name)
@@ -69,6 +69,7 @@ def test_no_hash_sign_in_a_string(path):
 
 def test_nothing_heavy_is_imported_by_the_pure_parts():
     code = "import sys, metrics.cider.scoring, metrics.bleu4.scoring, metrics.utils.base, metrics.__main__\n" \
+           "import metrics.vqa_accuracy.scoring\n" \
            "print([m for m in ('evaluate', 'datasets', 'torch', 'transformers', 'nltk') if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert result.stdout.strip() == "[]", result.stderr

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+from collections.abc import Callable
 from typing import NamedTuple
 
 from metrics.utils.base import reference_counts, signature
@@ -9,6 +10,7 @@ from metrics.utils.files import CaptionSet, pair_captions
 from metrics.utils.ngrams import Encoder, caption_counts
 
 METRICS = ("cider", "bleu4")
+ITEMS, ID = "images", "image_id"
 _SMOOTHINGS = {"true": True, "false": False, **{name: name for name in ("epsilon", "add-k", "exp", "coco")}}
 
 
@@ -35,6 +37,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--smoothing", default="true", choices=list(_SMOOTHINGS), help="bleu4")
     group.add_argument("--effective-order", action="store_true", help="bleu4: a short exact match is 1")
+
+
+def shown_values(options: argparse.Namespace) -> Callable[[str, object], str]:
+    """How a value of the results is printed."""
+    return _shown
+
+
+def _shown(key: str, value) -> str:
+    values = value if isinstance(value, list) else [value]
+    return "  ".join(f"{item:.6f}" if isinstance(item, float) else str(item) for item in values)
 
 
 def run(names: list[str], options: argparse.Namespace) -> tuple[CaptionSet, list[Report]]:

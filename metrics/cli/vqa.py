@@ -1,0 +1,175 @@
+"""Scores VQA results in the official file formats, without importing evaluate (which takes seconds)."""
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Iterable
+from decimal import ROUND_HALF_UP, Decimal
+from functools import reduce
+from operator import add
+
+from metrics.cli.captions import Report
+from metrics.utils.base import reference_counts, signature
+from metrics.utils.vqa_files import VqaSet, pair_answers
+from metrics.vqa_accuracy import scoring
+from metrics.vqa_accuracy.diagnosis import lost_to_style
+from metrics.vqa_accuracy.inputs import check_answers, check_labels
+from metrics.vqa_accuracy.protocols import (
+    ENOUGH,
+    FORMULAS,
+    MEASURES,
+    NORMALIZATIONS,
+    PRESETS,
+    Protocol,
+    resolve_protocol,
+    sides,
+)
+
+METRICS = ("vqa_accuracy",)
+ITEMS, ID = "questions", "question_id"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of vqa_accuracy."""
+    group = parser.add_argument_group("VQA (vqa_accuracy)")
+    group.add_argument("--questions", metavar="FILE", help="JSON: the questions file, checked against the others")
+    group.add_argument("--preset", choices=list(PRESETS))
+    group.add_argument("--normalization", choices=NORMALIZATIONS)
+    group.add_argument("--formula", choices=FORMULAS)
+    group.add_argument("--measure", default="vqa_accuracy", choices=MEASURES)
+    group.add_argument("--percent", action="store_true", help="percent with the official two decimals, not fractions")
+    group.add_argument("--official-output", metavar="DIR", help="write the four files of the official evaluation")
+
+
+def run(names: list[str], options: argparse.Namespace) -> tuple[VqaSet, list[Report]]:
+    """Reads, checks and scores the files, and writes the official ones where asked for."""
+    data = pair_answers(options.predictions, options.references, options.questions, options.allow_missing)
+    predictions, references = check_answers(data.predictions, data.references)
+    how = {key: getattr(options, key) for key in ("normalization", "formula", "preset", "measure")}
+    statistics = scoring.sample_statistics(predictions, references, **how, is_checked=True)
+    protocol = resolve_protocol(**how)
+    results = scoring.score(statistics)
+    for key, labels in (("answer_type", data.answer_types), ("question_type", data.question_types)):
+        if labels is not None:
+            labels = check_labels(labels, len(predictions), f"{key}s")
+            results[f"per_{key}"] = scoring.score_by_label(statistics, labels)
+    (accuracy,) = statistics.values()
+    if options.measure == "vqa_accuracy":
+        results["lost_to_style"] = lost_to_style(predictions, references, accuracy, protocol)
+    samples = {key: values.tolist() for key, values in scoring.sample_scores(statistics).items()}
+    samples["normalized"] = scoring.normalized_predictions(predictions, references, protocol)
+    if options.percent or options.official_output:
+        official = official_numbers(data, _official_sums(predictions, references, accuracy.tolist(), protocol))
+        if options.percent:
+            _put_percent(results, options.measure, official["accuracy"])
+        if options.official_output:
+            write_official(options.official_output, official)
+    name, settings = scoring.signature_settings(**how)
+    settings["refs"] = reference_counts(references)
+    return data, [Report("vqa_accuracy", results, samples, signature(name, settings))]
+
+
+def shown_values(options: argparse.Namespace) -> Callable[[str, object], str]:
+    """How a value of the results is printed: as a fraction, or in percent."""
+
+    def number(value) -> str:
+        if not isinstance(value, float):
+            return str(value)
+        return f"{value:.2f}" if options.percent else f"{value:.6f}"
+
+    def show(key: str, value) -> str:
+        if not isinstance(value, dict):
+            return number(value)
+        rows = (
+            f"{label}: {number(item['value'])} ({item['count']})" if isinstance(item, dict) else f"{label}: {item}"
+            for label, item in value.items()
+        )
+        return "".join(f"\n    {row}" for row in rows)
+
+    return show
+
+
+def official_numbers(data: VqaSet, accuracy: list[float]) -> dict[str, dict]:
+    """What the four files of the official evaluation hold: percent with two decimals, types and ids sorted.
+
+    Returns:
+        `accuracy`, `evalQA`, `evalQuesType` and `evalAnsType`; types that the annotations lack are left out.
+    """
+    by_type: dict[str, dict] = {}
+    for kind, labels in (("QuesType", data.question_types), ("AnsType", data.answer_types)):
+        for label, question_id, value in zip(labels or (), data.ids, accuracy):
+            by_type.setdefault(kind, {}).setdefault(label, {})[question_id] = value
+    means = {
+        kind: {label: _mean_percent(groups[label].values()) for label in sorted(groups)}
+        for kind, groups in by_type.items()
+    }
+    overall = {"overall": _mean_percent(accuracy)}
+    named = {f"per{long}": means[short] for short, long in _LONG.items() if short in means}
+    types = {f"eval{kind}": {k: _percents(groups[k]) for k in sorted(groups)} for kind, groups in by_type.items()}
+    return {"accuracy": {**overall, **named}, "evalQA": _percents(dict(zip(data.ids, accuracy))), **types}
+
+
+_HUNDREDTH = Decimal("0.01")
+_LONG = {"AnsType": "AnswerType", "QuesType": "QuestionType"}
+
+
+def _official_sums(predictions: list, references: list, accuracy: list[float], protocol: Protocol) -> list[float]:
+    """The same accuracies, added up annotator by annotator.
+
+    The official evaluation adds thirds in this order, and where a mean lies between two hundredths, the last bit
+    decides how it is rounded.
+    """
+    if protocol.formula != "leave-one-out":
+        return accuracy
+    sums = []
+    for prediction, answers in zip(predictions, references):
+        prediction_side, answer_side = sides(protocol.normalization, answers)
+        wanted = prediction_side(prediction)
+        agree = [answer_side(answer) == wanted for answer in answers]
+        matches = sum(agree)
+        sums.append(_sum(min(1.0, (matches - agrees) / ENOUGH) for agrees in agree) / len(answers))
+    return sums
+
+
+def _sum(values: Iterable[float]) -> float:
+    # From Python 3.12 on, sum() of floats is compensated: other last bits.
+    return reduce(add, values, 0.0)
+
+
+def _mean_percent(values: Iterable[float]) -> float:
+    values = list(values)
+    return _two_decimals(100 * _sum(values) / len(values))
+
+
+def _two_decimals(value: float) -> float:
+    """Rounds halves up, as Python 2 does, in which the official files are written: 52.625 is 52.63."""
+    return float(Decimal(value).quantize(_HUNDREDTH, ROUND_HALF_UP))
+
+
+def _percents(values: dict) -> dict:
+    # Ids of one file may be of two types.
+    ordered = sorted(values, key=lambda question_id: (isinstance(question_id, str), question_id))
+    return {question_id: _two_decimals(100 * values[question_id]) for question_id in ordered}
+
+
+def _put_percent(results: dict, measure: str, accuracy: dict) -> None:
+    results[measure] = accuracy["overall"]
+    for key, official in (("per_answer_type", "perAnswerType"), ("per_question_type", "perQuestionType")):
+        for label, value in accuracy.get(official, {}).items():
+            results[key][label]["value"] = value
+
+
+def write_official(folder: str, numbers: dict[str, dict]) -> None:
+    """Writes accuracy.json, evalQA.json, evalQuesType.json and evalAnsType.json.
+
+    Raises:
+        ValueError: The annotations lack question_type or answer_type.
+    """
+    missing = [name for kind, name in (("QuesType", "question_type"), ("AnsType", "answer_type"))
+               if f"eval{kind}" not in numbers]  # fmt: skip
+    if missing:
+        raise ValueError(f"annotations lack {' and '.join(missing)}, expected in every entry for --official-output")
+    os.makedirs(folder, exist_ok=True)
+    for name, content in numbers.items():
+        with open(os.path.join(folder, f"{name}.json"), "w", encoding="utf-8") as file:
+            json.dump(content, file)

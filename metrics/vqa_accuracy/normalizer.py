@@ -1,0 +1,142 @@
+"""The answer normalisers of the official VQA evaluation and of EvalAI's TextVQA server, with all their quirks.
+
+Both lose marks, periods, articles, and write numbers as digits and contractions with apostrophes. They are kept as
+they are, mistakes included, because published numbers were made with them; the card lists what surprises people.
+
+The tables are protocol data of GT-Vision-Lab/VQA (PythonEvaluationTools/vqaEvaluation/vqaEval.py), which comes with
+this notice: Copyright (c) 2014, Aishwarya Agrawal. All rights reserved. Redistribution and use in source and binary
+forms, with or without modification, are permitted provided that the following conditions are met: 1. Redistributions
+of source code must retain the above copyright notice, this list of conditions and the following disclaimer.
+2. Redistributions in binary form must reproduce the above copyright notice, this list of conditions and the following
+disclaimer in the documentation and/or other materials provided with the distribution. THIS SOFTWARE IS PROVIDED BY THE
+COPYRIGHT HOLDERS AND CONTRIBUTORS "AS IS" AND ANY EXPRESS OR IMPLIED WARRANTIES, INCLUDING, BUT NOT LIMITED TO, THE
+IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS FOR A PARTICULAR PURPOSE ARE DISCLAIMED. IN NO EVENT SHALL THE
+COPYRIGHT OWNER OR CONTRIBUTORS BE LIABLE FOR ANY DIRECT, INDIRECT, INCIDENTAL, SPECIAL, EXEMPLARY, OR CONSEQUENTIAL
+DAMAGES (INCLUDING, BUT NOT LIMITED TO, PROCUREMENT OF SUBSTITUTE GOODS OR SERVICES; LOSS OF USE, DATA, OR PROFITS; OR
+BUSINESS INTERRUPTION) HOWEVER CAUSED AND ON ANY THEORY OF LIABILITY, WHETHER IN CONTRACT, STRICT LIABILITY, OR TORT
+(INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT OF THE USE OF THIS SOFTWARE, EVEN IF ADVISED OF THE
+POSSIBILITY OF SUCH DAMAGE. The code is our own.
+"""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache, wraps
+
+# Marks that are deleted or become blanks. All others stay, also ' : $ % & * and what is not ASCII.
+MARKS = ';/[]"{}()=+\\_-><@`,?!'
+ARTICLES = frozenset(("a", "an", "the"))
+NUMBER_WORDS = {
+    **{"none": "0", "zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6"},
+    **{"seven": "7", "eight": "8", "nine": "9", "ten": "10"},
+}
+
+# word=contraction. Words with a capital never meet a lower-cased text; somebody'd loses its apostrophe.
+_CONTRACTIONS = """
+aint=ain't arent=aren't cant=can't couldve=could've couldnt=couldn't couldn'tve=couldn't've couldnt've=couldn't've
+didnt=didn't doesnt=doesn't dont=don't hadnt=hadn't hadnt've=hadn't've hadn'tve=hadn't've hasnt=hasn't havent=haven't
+hed=he'd hed've=he'd've he'dve=he'd've hes=he's howd=how'd howll=how'll hows=how's Id've=I'd've I'dve=I'd've Im=I'm
+Ive=I've isnt=isn't itd=it'd itd've=it'd've it'dve=it'd've itll=it'll let's=let's maam=ma'am mightnt=mightn't
+mightnt've=mightn't've mightn'tve=mightn't've mightve=might've mustnt=mustn't mustve=must've neednt=needn't
+notve=not've oclock=o'clock oughtnt=oughtn't ow's'at='ow's'at 'ows'at='ow's'at 'ow'sat='ow's'at shant=shan't
+shed've=she'd've she'dve=she'd've she's=she's shouldve=should've shouldnt=shouldn't shouldnt've=shouldn't've
+shouldn'tve=shouldn't've somebody'd=somebodyd somebodyd've=somebody'd've somebody'dve=somebody'd've
+somebodyll=somebody'll somebodys=somebody's someoned=someone'd someoned've=someone'd've someone'dve=someone'd've
+someonell=someone'll someones=someone's somethingd=something'd somethingd've=something'd've
+something'dve=something'd've somethingll=something'll thats=that's thered=there'd thered've=there'd've
+there'dve=there'd've therere=there're theres=there's theyd=they'd theyd've=they'd've they'dve=they'd've theyll=they'll
+theyre=they're theyve=they've twas='twas wasnt=wasn't wed've=we'd've we'dve=we'd've weve=we've werent=weren't
+whatll=what'll whatre=what're whats=what's whatve=what've whens=when's whered=where'd wheres=where's whereve=where've
+whod=who'd whod've=who'd've who'dve=who'd've wholl=who'll whos=who's whove=who've whyll=why'll whyre=why're whys=why's
+wont=won't wouldve=would've wouldnt=wouldn't wouldnt've=wouldn't've wouldn'tve=wouldn't've yall=y'all yall'll=y'all'll
+y'allll=y'all'll yall'd've=y'all'd've y'alld've=y'all'd've y'all'dve=y'all'd've youd=you'd youd've=you'd've
+you'dve=you'd've youll=you'll youre=you're youve=you've
+"""
+CONTRACTIONS = dict(pair.split("=") for pair in _CONTRACTIONS.split())
+
+_ANY_MARK = re.compile(f"[{re.escape(MARKS)}]")
+_DIGIT_COMMA = re.compile(r"\d,\d")
+# The official look-behind is mistyped, so that only what follows a period counts.
+_PERIOD = re.compile(r"\.(?!\d)")
+# re.UNICODE stands where re.sub takes the number of replacements: only so many periods go.
+_MOST_PERIODS = 32
+
+# Answers repeat; what is longer than an answer is not remembered, so that the caches stay small.
+_CACHE_SIZE = 1 << 16
+_MAX_CACHED = 128
+
+
+def _remembered(function: Callable[[str], str]) -> Callable[[str], str]:
+    cached = lru_cache(maxsize=_CACHE_SIZE)(function)
+
+    @wraps(function)
+    def remember(text: str) -> str:
+        return cached(text) if len(text) <= _MAX_CACHED else function(text)
+
+    return remember
+
+
+def clean(text: str) -> str:
+    """Line feeds and tabs become blanks; blanks at the ends go.
+
+    >>> clean(" two\\tdogs\\n")
+    'two dogs'
+    """
+    return text.replace("\n", " ").replace("\t", " ").strip()
+
+
+def process_punctuation(text: str) -> str:
+    """Deletes marks or makes them blanks, and deletes periods that no digit follows.
+
+    A mark is deleted everywhere when it stands next to a blank anywhere, or when a comma stands between two digits
+    anywhere; otherwise it becomes a blank.
+
+    >>> process_punctuation("red,white"), process_punctuation("red, white"), process_punctuation("10,000-20,000")
+    ('red white', 'red white', '1000020000')
+    """
+    without = text
+    if _ANY_MARK.search(text):
+        everywhere = _DIGIT_COMMA.search(text) is not None
+        for mark in filter(text.__contains__, MARKS):
+            next_to_blank = f"{mark} " in text or f" {mark}" in text
+            without = without.replace(mark, "" if everywhere or next_to_blank else " ")
+    return _PERIOD.sub("", without, count=_MOST_PERIODS) if "." in without else without
+
+
+def process_words(text: str) -> str:
+    """Lower case, number words as digits, no articles, contractions with their apostrophes.
+
+    >>> process_words("The two dogs dont")
+    "2 dogs don't"
+    """
+    words = (NUMBER_WORDS.get(word, word) for word in text.lower().split())
+    return " ".join(CONTRACTIONS.get(word, word) for word in words if word not in ARTICLES)
+
+
+@_remembered
+def official(text: str) -> str:
+    """The official normaliser: `clean`, `process_punctuation`, `process_words`.
+
+    >>> official("A t-shirt."), official("none"), official("1.5.")
+    ('t shirt', '0', '1.5')
+    """
+    return process_words(process_punctuation(clean(text)))
+
+
+@_remembered
+def punctuation_only(text: str) -> str:
+    """What the evaluation did to answers until 2021-03-11.
+
+    >>> punctuation_only("the Cat.")
+    'the Cat'
+    """
+    return process_punctuation(text)
+
+
+@_remembered
+def evalai(text: str) -> str:
+    """EvalAI's normaliser for TextVQA: commas and question marks go first, 's becomes a word, then the official one.
+
+    >>> evalai("McDonald's, 1,000?")
+    "mcdonald 's 1000"
+    """
+    return official(text.lower().replace(",", "").replace("?", "").replace("'s", " 's"))

@@ -1,0 +1,195 @@
+"""VQA accuracy (Antol et al., 2015; Goyal et al., 2017) under every protocol that has a name, ANLS, relaxed accuracy.
+
+The statistic of a question is its accuracy, and the score is the mean. What is normalised and what matches are worth
+stands in protocols.py, the normalisers in normalizer.py, the other two measures in measures.py.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from .inputs import check_answers
+from .measures import ANLS_THRESHOLD, TOLERANCE, anls, relaxed_accuracy
+from .protocols import ENOUGH, Protocol, accuracy_of_matches, count_matches, resolve_protocol, sides
+
+_OTHER_MEASURES = {"anls": anls, "relaxed_accuracy": relaxed_accuracy}
+
+
+def sample_statistics(
+    predictions: Sequence,
+    references: Sequence,
+    normalization: str | None = None,
+    formula: str | None = None,
+    preset: str | None = None,
+    stem: Callable[[str], str] | None = None,
+    measure: str = "vqa_accuracy",
+    is_checked: bool = False,
+) -> dict[str, np.ndarray]:
+    """The accuracy of each question.
+
+    Args:
+        predictions: One answer per question, str or int (an answer's id).
+        references: The answers of each question, see `inputs.check_answers`.
+        normalization: "official" (default), "official-2017", "always", "evalai", "prediction-only" or "none".
+        formula: "leave-one-out" (default), "min3" or "exact" (default of integer ids).
+        preset: "vqav2", "textvqa", "vizwiz", "okvqa", "aokvqa" or "gqa": sets the two above where they are None.
+        stem: Changes every prediction before it is normalised, as some do for OK-VQA, whose answers are stems.
+        measure: "vqa_accuracy", "anls" or "relaxed_accuracy".
+        is_checked: Predictions and references are what `check_answers` returned, which is not done again.
+
+    Returns:
+        `accuracy` (questions,), or `anls` or `relaxed_accuracy`; 0..1.
+
+    Raises:
+        ValueError: A name is unknown, options do not go together, or every question has a single answer and no formula
+            was named (all would score 0).
+        TypeError: An item is of the wrong type.
+
+    >>> sample_statistics(["yes", "no"], [["yes"] * 8 + ["no"] * 2] * 2)["accuracy"].round(6).tolist()
+    [1.0, 0.6]
+    """
+    if not is_checked:
+        predictions, references = check_answers(predictions, references)
+    ids = not isinstance(predictions[0], str)
+    protocol = resolve_protocol(normalization, formula, preset, measure, ids)
+    predictions = stemmed(predictions, stem)
+    if measure in _OTHER_MEASURES:
+        rate = _OTHER_MEASURES[measure]
+        return {measure: np.array([rate(*pair) for pair in zip(predictions, references)], float)}
+    answers = np.fromiter(map(len, references), np.int64, len(references))
+    _check_ceiling(answers, protocol)
+    counts = map(partial(count_matches, protocol.normalization), predictions, references)
+    matches = np.fromiter(counts, np.int64, len(references))
+    return {"accuracy": accuracy_of_matches(matches, answers, protocol.formula)}
+
+
+def stemmed(predictions: list, stem: Callable[[str], str] | None) -> list:
+    """Applies a stemmer to every prediction.
+
+    Raises:
+        TypeError: It is not callable, or returns no str, or predictions are ids.
+
+    >>> stemmed(["riding"], lambda text: text.removesuffix("ing"))
+    ['rid']
+    """
+    if stem is None:
+        return predictions
+    if not callable(stem):
+        raise TypeError(f"stem is {type(stem).__name__}, expected None or a callable str -> str")
+    if not isinstance(predictions[0], str):
+        raise TypeError("stem is a callable, expected None: integer ids have no stem")
+    changed = [stem(prediction) for prediction in predictions]
+    for i, text in enumerate(changed):
+        if not isinstance(text, str):
+            raise TypeError(f"stem(predictions[{i}]) is {type(text).__name__}, expected str")
+    return changed
+
+
+def _check_ceiling(answers: np.ndarray, protocol: Protocol) -> None:
+    """Warns, or raises, where leave-one-out leaves too few annotators for a full score."""
+    if protocol.formula != "leave-one-out" or answers.min() > ENOUGH:
+        return
+    if answers.max() == 1 and not protocol.is_named:
+        raise ValueError(
+            "every question has a single answer, expected at least 2: leave-one-out leaves each out in turn, so "
+            'every score would be 0.0. Pass formula="exact" to compare with single answers.'
+        )
+    ceiling = accuracy_of_matches(answers, answers, "leave-one-out").mean()
+    warnings.warn(
+        f"{int((answers <= ENOUGH).sum())} of {len(answers)} questions have fewer than {ENOUGH + 1} answers: under "
+        f"leave-one-out no predictions can score above {ceiling:.4f} here (formula='min3' needs three answers for a "
+        "full score, 'exact' one)",
+        stacklevel=3,
+    )
+
+
+def score(statistics: dict[str, np.ndarray]) -> dict[str, float]:
+    """The mean over the questions, named after the measure.
+
+    Args:
+        statistics: What `sample_statistics` returned; of several shards, joined question by question.
+
+    >>> score({"accuracy": np.array([1.0, 0.5])})
+    {'vqa_accuracy': 0.75}
+    """
+    return {_MAIN.get(key, key): float(np.mean(values)) for key, values in statistics.items()}
+
+
+_MAIN = {"accuracy": "vqa_accuracy"}
+
+
+def sample_scores(statistics: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The score of every question on its own, named as in `score`.
+
+    >>> sample_scores({"accuracy": np.array([1.0, 0.5])})["vqa_accuracy"].tolist()
+    [1.0, 0.5]
+    """
+    return {_MAIN.get(key, key): values for key, values in statistics.items()}
+
+
+def score_by_label(statistics: dict[str, np.ndarray], labels: Sequence[str]) -> dict[str, dict[str, float | int]]:
+    """Mean and number of the questions of each label, labels sorted.
+
+    >>> score_by_label({"accuracy": np.array([1.0, 0.5, 0.0])}, ["number", "other", "other"])["other"]
+    {'value': 0.25, 'count': 2}
+    """
+    (values,) = statistics.values()
+    names, of_label = np.unique(np.array(labels, dtype=object), return_inverse=True)
+    sums, counts = np.bincount(of_label, values), np.bincount(of_label)
+    rows = zip(names.tolist(), sums.tolist(), counts.tolist())
+    return {name: {"value": total / count, "count": count} for name, total, count in rows}
+
+
+def normalized_predictions(
+    predictions: list, references: list[list], protocol: Protocol, stem: Callable[[str], str] | None = None
+) -> list:
+    """Predictions as they are compared: under the official protocol this depends on the answers.
+
+    >>> protocol = resolve_protocol("official")
+    >>> normalized_predictions(["Yes.", "Yes."], [["yes", "no"], ["yes", "yes"]], protocol)
+    ['yes', 'Yes.']
+    """
+    predictions = stemmed(predictions, stem)
+    if protocol.measure == "anls":
+        return [" ".join(prediction.lower().split()) for prediction in predictions]
+    if protocol.measure == "relaxed_accuracy":
+        return predictions
+    return [sides(protocol.normalization, answers)[0](item) for item, answers in zip(predictions, references)]
+
+
+def signature_settings(
+    normalization: str | None = None,
+    formula: str | None = None,
+    preset: str | None = None,
+    stem: Callable[[str], str] | None = None,
+    measure: str = "vqa_accuracy",
+    ids: bool = False,
+) -> tuple[str, dict]:
+    """Name and settings for a signature; a preset is written as what it sets.
+
+    >>> signature_settings(preset="aokvqa")
+    ('vqa_accuracy', {'norm': 'none', 'formula': 'min3', 'threshold': None, 'tolerance': None, 'stem': False})
+    """
+    protocol = resolve_protocol(normalization, formula, preset, measure, ids)
+    return measure, {
+        "norm": "ids" if ids else protocol.normalization,
+        "formula": protocol.formula,
+        "threshold": ANLS_THRESHOLD if measure == "anls" else None,
+        "tolerance": TOLERANCE if measure == "relaxed_accuracy" else None,
+        "stem": False if stem is None else f"callable:{getattr(stem, '__qualname__', type(stem).__qualname__)}",
+    }
+
+
+def vqa_exact_match(predictions: Sequence, references: Sequence) -> float:
+    """The fraction of predictions equal to their reference (or to any of several), answers or answer ids.
+
+    Raises:
+        ValueError: The two differ in number, or there is nothing to compare.
+        TypeError: Strings and ints are mixed, or an item is neither.
+
+    >>> vqa_exact_match([3, 1, 4], [3, 1, 5]) == 2 / 3
+    True
+    """
+    return score(sample_statistics(predictions, references, normalization="none", formula="exact"))["vqa_accuracy"]

@@ -1,0 +1,147 @@
+# Copyright 2026 The multimodal-metrics authors.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""VQA accuracy under every named protocol, with the official numbers, and why answers scored 0."""
+
+import datasets
+import evaluate
+
+from .base import Checked, as_list
+from .diagnosis import lost_to_style
+from .inputs import check_answers, check_labels
+from .measures import anls
+from .normalizer import official
+from .protocols import resolve_protocol
+from .scoring import (
+    normalized_predictions,
+    sample_scores,
+    sample_statistics,
+    score,
+    score_by_label,
+    signature_settings,
+    stemmed,
+)
+
+# The loader copies only the siblings that this script imports, also those that only the others use.
+_SIBLINGS = (anls, official)
+
+_CITATION = """\
+@inproceedings{antol2015vqa,
+  title={{VQA}: Visual Question Answering},
+  author={Antol, Stanislaw and Agrawal, Aishwarya and Lu, Jiasen and Mitchell, Margaret and Batra, Dhruv and
+    Zitnick, C. Lawrence and Parikh, Devi},
+  booktitle={ICCV},
+  year={2015}
+}
+@inproceedings{goyal2017making,
+  title={Making the {V} in {VQA} Matter: Elevating the Role of Image Understanding in Visual Question Answering},
+  author={Goyal, Yash and Khot, Tejas and Summers-Stay, Douglas and Batra, Dhruv and Parikh, Devi},
+  booktitle={CVPR},
+  year={2017}
+}
+"""
+
+_DESCRIPTION = """\
+VQA accuracy compares a short answer with those of about ten annotators: it is right as far as three of the others gave
+it too. Every protocol that papers use has a name here; the default gives the numbers of the official evaluation.
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions: one answer per question (str), or an answer's id (int).
+    references: the answers of each question: list of str of any length, one str, annotation dicts {answer,
+        answer_confidence, answer_id}, or ids (int).
+    normalization: "official" (default), "official-2017", "always", "evalai", "prediction-only" or "none".
+    formula: "leave-one-out" (default), "min3" or "exact" (default of ids).
+    preset: "vqav2", "textvqa", "vizwiz", "okvqa", "aokvqa" or "gqa" sets the two above; an explicit option wins.
+    stem: callable str -> str that changes predictions before they are normalised; None.
+    measure: "vqa_accuracy" (default), "anls" or "relaxed_accuracy".
+    question_types, answer_types: lists of str, one per question; None.
+    per_sample: adds score and normalised prediction of every question in input order; False.
+Returns:
+    vqa_accuracy (or anls, relaxed_accuracy): 0..1. Papers print percent.
+    per_answer_type, per_question_type (when types are given): type -> {"value", "count"}.
+    lost_to_style (vqa_accuracy of texts): style -> number of answers that score 0 only because of it.
+    per_sample (on request): dict of lists.
+Examples:
+    >>> import evaluate
+    >>> vqa_accuracy = evaluate.load("metrics/vqa_accuracy")
+    >>> results = vqa_accuracy.compute(
+    ...     predictions=["no", "Yes."], references=[["yes"] * 8 + ["no"] * 2, ["yes"] * 10]
+    ... )
+    >>> round(results["vqa_accuracy"], 4), results["lost_to_style"]["unanimity"]
+    (0.3, 1)
+    >>> vqa_accuracy.signature()
+    'vqa_accuracy|norm:official|formula:leave-one-out|stem:no|refs:10|v:0.1.0'
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class VqaAccuracy(Checked, evaluate.Metric):
+    """The evaluate module; what VQA accuracy is stands in scoring.py."""
+
+    def _info(self):
+        text, answer_id = datasets.Value("string"), datasets.Value("int64")
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=[
+                datasets.Features({"predictions": text, "references": datasets.Sequence(text)}),
+                datasets.Features({"predictions": text, "references": text}),
+                datasets.Features({"predictions": answer_id, "references": datasets.Sequence(answer_id)}),
+                datasets.Features({"predictions": answer_id, "references": answer_id}),
+            ],
+            codebase_urls=["https://github.com/GT-Vision-Lab/VQA"],
+            reference_urls=["https://visualqa.org/evaluation.html", "https://arxiv.org/abs/1612.00837"],
+        )
+
+    def _check(self, predictions, references):
+        return check_answers(predictions, references)
+
+    def _signature(self, **options):
+        return signature_settings(**options)
+
+    def _compute(
+        self,
+        predictions,
+        references,
+        normalization=None,
+        formula=None,
+        preset=None,
+        stem=None,
+        measure="vqa_accuracy",
+        question_types=None,
+        answer_types=None,
+        per_sample=False,
+    ):
+        # After add_batch they come as columns of a data set.
+        predictions, references = as_list(predictions, "predictions"), as_list(references, "references")
+        ids = not isinstance(predictions[0], str)
+        protocol = resolve_protocol(normalization, formula, preset, measure, ids)
+        answer_types = check_labels(answer_types, len(predictions), "answer_types")
+        question_types = check_labels(question_types, len(predictions), "question_types")
+        options = {"normalization": normalization, "formula": formula, "preset": preset, "stem": stem}
+        statistics = sample_statistics(predictions, references, **options, measure=measure, is_checked=True)
+        results = score(statistics)
+        for key, labels in (("per_answer_type", answer_types), ("per_question_type", question_types)):
+            if labels is not None:
+                results[key] = score_by_label(statistics, labels)
+        if measure == "vqa_accuracy" and not ids:
+            compared = stemmed(predictions, stem)
+            results["lost_to_style"] = lost_to_style(compared, references, statistics["accuracy"], protocol)
+        if per_sample:
+            results["per_sample"] = {k: v.tolist() for k, v in sample_scores(statistics).items()}
+            results["per_sample"]["prediction"] = normalized_predictions(predictions, references, protocol, stem)
+        self._sign(references, **options, measure=measure, ids=ids)
+        return results

@@ -1,0 +1,92 @@
+"""Public reports with an input, each under the protocol it asks for (reference/vqa.md, section 5, has the numbers)."""
+
+import warnings
+
+import pytest
+
+from metrics.vqa_accuracy.diagnosis import lost_to_style
+from metrics.vqa_accuracy.protocols import resolve_protocol
+from metrics.vqa_accuracy.scoring import sample_statistics
+
+YES = ["yes"] * 10
+
+
+def accuracy(prediction, answers, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return float(next(iter(sample_statistics([prediction], [answers], **options).values()))[0])
+
+
+def test_vqa_14_unanimous_questions_stay_raw():
+    assert accuracy("yes!", YES) == 0
+    assert accuracy("yes!", YES, normalization="always") == 1
+
+
+def test_vqa_1_and_pytorch_vqa_22_leave_one_out_by_index():
+    answers = ["yes"] * 8 + ["no"] * 2
+    assert accuracy("yes", answers) == 1
+    assert accuracy("no", answers) == pytest.approx(0.6)
+
+
+def test_vqa_1_dicts_without_ids_count_as_separate_annotators():
+    answers = [{"answer": word} for word in ["yes"] * 8 + ["no"] * 2]
+    assert accuracy("yes", answers) == 1
+    assert accuracy("no", answers) == pytest.approx(0.6)
+
+
+def test_lmms_eval_794_black_with_a_period():
+    assert accuracy("Black.", ["black"] * 10) == 0
+    assert accuracy("Black.", ["black"] * 10, normalization="always") == 1
+
+
+def test_lmms_eval_760_normalised_once():
+    assert accuracy("mcdonald's", ["mcdonald's"] * 10, preset="textvqa") == 1
+    assert accuracy("McDonald's", ["mcdonald's"] * 9 + ["kfc"], preset="textvqa") == 1
+
+
+def test_lmms_eval_758_and_llava_1664_sentences_are_named_in_the_diagnosis():
+    sentence = "The color of the car is red."
+    assert accuracy(sentence, ["red"] * 10) == 0
+    counts = lost_to_style([sentence], [["red"] * 10], sample_statistics([sentence], [["red"] * 10])["accuracy"],
+                           resolve_protocol())
+    assert counts["sentence"] == 1
+
+
+def test_flmr_38_exact_match_is_not_soft_accuracy():
+    answers = ["nokia"] + ["samsung"] * 9
+    assert accuracy("nokia", answers, preset="textvqa", formula="exact") == 1
+    assert accuracy("nokia", answers, preset="textvqa") == pytest.approx(0.3)
+
+
+def test_vlmevalkit_584_and_qwen_vl_152_relaxed_accuracy_divides_by_the_target():
+    assert accuracy("95", ["100"], measure="relaxed_accuracy") == 1
+    assert accuracy("100", ["95"], measure="relaxed_accuracy") == 0
+
+
+def test_pix2struct_35_years_get_five_percent():
+    assert accuracy("2008", ["2010"], measure="relaxed_accuracy") == 1
+
+
+def test_vlmevalkit_720_period_after_a_digit():
+    assert accuracy("2.", ["2"] * 9 + ["3"]) == 1
+
+
+def test_mmf_109_articles_of_answers_before_2021():
+    answers = ["the cat"] * 9 + ["dog"]
+    assert accuracy("the cat", answers, normalization="official-2017") == 0
+    assert accuracy("the cat", answers) == 1
+
+
+def test_mmf_187_open_flamingo_144_bottom_up_18_three_of_ten():
+    answers = ["red"] * 3 + ["blue"] * 7
+    assert accuracy("red", answers) == pytest.approx(0.9)
+    assert accuracy("red", answers, formula="min3") == 1
+
+
+def test_latr_13_three_answers():
+    assert accuracy("a", ["a", "a", "b"], preset="textvqa") == pytest.approx(4 / 9)
+
+
+def test_monkey_91_trailing_blank():
+    assert accuracy("unanswerable ", ["unanswerable"] * 10, preset="vizwiz") == 1
+    assert accuracy("unanswerable ", ["unanswerable"] * 10) == 1
