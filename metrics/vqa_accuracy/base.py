@@ -91,8 +91,8 @@ def check_references(references) -> list[list]:
     if not references:
         raise ValueError("references is empty, expected at least one image")
     first = references[0]
-    while not isinstance(first, str) and hasattr(first, "__len__") and len(first):
-        first = first[0]
+    if not isinstance(first, str):
+        first = next(iter(as_list(first, "references[0]")), None)
     return _text_groups(references) if isinstance(first, str) else _id_groups(references)
 
 
