@@ -3,6 +3,7 @@
 import numbers
 from collections.abc import Sequence
 from itertools import chain
+from operator import itemgetter
 
 from .base import as_list, describe
 
@@ -80,7 +81,15 @@ def _groups(references: list, kind: type) -> list[list]:
     if not all(groups):
         place = next(i for i, group in enumerate(groups) if not group)
         raise ValueError(f"references[{place}] is an empty list, expected at least one answer")
-    if set(map(type, chain.from_iterable(groups))) == {kind}:
+    kinds = set(map(type, chain.from_iterable(groups)))
+    if kinds == {dict}:
+        try:
+            groups = [list(map(itemgetter("answer"), group)) for group in groups]
+            kinds = set(map(type, chain.from_iterable(groups)))
+        except KeyError:
+            # The slow way names the place.
+            pass
+    if kinds == {kind}:
         return groups
     return [_items(_answers(group, i), kind, f"references[{i}][{{}}]") for i, group in enumerate(groups)]
 
