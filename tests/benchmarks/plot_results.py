@@ -3,11 +3,6 @@
 import re
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
-
 FOLDER = Path(__file__).parent
 TITLES = {"cider": "CIDEr-D", "bleu4": "BLEU-4"}
 
@@ -39,8 +34,12 @@ def draw(axis, metric: str, rows: list[list[str]]) -> None:
 
 def main() -> None:
     """Writes speed.png beside RESULTS.md."""
+    # Imported here, since only this program needs it and the tests import every module.
+    from matplotlib.figure import Figure
+
     heading, rows = read_rows((FOLDER / "RESULTS.md").read_text(encoding="utf-8"))
-    figure, axes = plt.subplots(1, 2, figsize=(10, 2.8), layout="constrained")
+    figure = Figure(figsize=(10, 2.8), layout="constrained")
+    axes = figure.subplots(1, 2)
     for axis, metric in zip(axes, TITLES):
         draw(axis, metric, rows)
     figure.suptitle(f"From raw captions to score, {heading}")
