@@ -16,7 +16,7 @@
 import datasets
 import evaluate
 
-from .base import Checked
+from .base import Checked, features_of
 from .ngrams import caption_counts
 from .ptb import ptb
 from .scoring import sample_scores, sample_statistics, score, signature_settings
@@ -79,12 +79,7 @@ class Bleu4(Checked, evaluate.Metric):
             description=_DESCRIPTION,
             citation=_CITATION,
             inputs_description=_KWARGS_DESCRIPTION,
-            features=[
-                datasets.Features({"predictions": text, "references": datasets.Sequence(text)}),
-                datasets.Features({"predictions": text, "references": text}),
-                datasets.Features({"predictions": ids, "references": datasets.Sequence(ids)}),
-                datasets.Features({"predictions": ids, "references": ids}),
-            ],
+            features=features_of(text, ids),
             codebase_urls=["https://github.com/tylin/coco-caption"],
             reference_urls=["https://aclanthology.org/P02-1040", "https://aclanthology.org/W14-3346"],
         )

@@ -2,8 +2,9 @@
 """The part that all metrics share: input checked item by item, one contract for `compute`, settings as a signature.
 
 `evaluate` looks at the first item only and lets the rest be cast: an int among captions quotes all of them, a NaN
-becomes the word "nan". Here every item is looked at before anything is stored or scored. This module imports neither
-evaluate nor NumPy, and `Checked` is a plain mixin, because the loader takes the first metric class that it meets.
+becomes the word "nan". Here every item is looked at before anything is stored or scored. Importing this module
+imports neither evaluate nor NumPy, and `Checked` is a plain mixin, because the loader takes the first metric class
+that it meets.
 """
 
 import numbers
@@ -53,6 +54,39 @@ def describe(value) -> str:
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
 
 
+def as_lists(predictions, references, item: str = "sample") -> tuple[list, list]:
+    """Turns both containers into lists of the same length, at least one long.
+
+    Args:
+        predictions, references: The containers, see `as_list`.
+        item: What one of them is called in an error.
+
+    Raises:
+        ValueError: They differ in number, or there is none.
+        TypeError: One is no container.
+
+    >>> as_lists(("a",), ["b"])
+    (['a'], ['b'])
+    """
+    predictions, references = as_list(predictions, "predictions"), as_list(references, "references")
+    if len(predictions) != len(references):
+        raise ValueError(f"{len(predictions)} predictions and {len(references)} references, expected as many of both")
+    if not predictions:
+        raise ValueError(f"predictions is empty, expected at least one {item}")
+    return predictions, references
+
+
+def features_of(*items) -> list:
+    """The schemas of a metric: for each kind of item (a feature of datasets), several references per sample or one."""
+    import datasets
+
+    return [
+        datasets.Features({"predictions": item, "references": reference})
+        for item in items
+        for reference in (datasets.Sequence(item), item)
+    ]
+
+
 def check_captions(predictions, references) -> tuple[list, list[list]]:
     """Checks candidates and references, texts or token ids.
 
@@ -71,11 +105,7 @@ def check_captions(predictions, references) -> tuple[list, list[list]]:
     >>> check_captions(["a cat"], ["the cat"])
     (['a cat'], [['the cat']])
     """
-    predictions, references = as_list(predictions, "predictions"), as_list(references, "references")
-    if len(predictions) != len(references):
-        raise ValueError(f"{len(predictions)} predictions and {len(references)} references, expected as many of both")
-    if not predictions:
-        raise ValueError("predictions is empty, expected at least one sample")
+    predictions, references = as_lists(predictions, references)
     if isinstance(predictions[0], str):
         return _texts(predictions, "predictions[{}]"), _text_groups(references)
     return [_ids(item, f"predictions[{i}]") for i, item in enumerate(predictions)], _id_groups(references)

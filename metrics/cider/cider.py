@@ -16,7 +16,7 @@
 import datasets
 import evaluate
 
-from .base import Checked, check_references
+from .base import Checked, check_references, features_of
 from .document_frequencies import DocumentFrequencies
 from .foreign_tables import read_pickle
 from .ngrams import caption_counts
@@ -84,12 +84,7 @@ class Cider(Checked, evaluate.Metric):
             description=_DESCRIPTION,
             citation=_CITATION,
             inputs_description=_KWARGS_DESCRIPTION,
-            features=[
-                datasets.Features({"predictions": text, "references": datasets.Sequence(text)}),
-                datasets.Features({"predictions": text, "references": text}),
-                datasets.Features({"predictions": ids, "references": datasets.Sequence(ids)}),
-                datasets.Features({"predictions": ids, "references": ids}),
-            ],
+            features=features_of(text, ids),
             codebase_urls=["https://github.com/tylin/coco-caption", "https://github.com/vrama91/cider"],
             reference_urls=["https://arxiv.org/abs/1411.5726", "https://aclanthology.org/2021.wnut-1.39"],
         )

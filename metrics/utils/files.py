@@ -98,7 +98,7 @@ def pair_captions(predictions_path: str, references_path: str, allow_missing: bo
     if len(predictions) < len(pairs):
         seen: set[str] = set()
         twice = [image_id for image_id, _ in pairs if image_id in seen or seen.add(image_id)]
-        raise ValueError(f"{predictions_path} has more than one caption for {_some(dict.fromkeys(twice))}")
+        raise ValueError(f"{predictions_path} has more than one caption for {name_some(dict.fromkeys(twice))}")
     missing = [image_id for image_id in references if image_id not in predictions]
     unknown = [image_id for image_id in predictions if image_id not in references]
     _check_ids(missing, unknown, predictions_path, references_path, allow_missing)
@@ -111,14 +111,19 @@ def pair_captions(predictions_path: str, references_path: str, allow_missing: bo
 def _check_ids(missing, unknown, predictions_path, references_path, allow_missing) -> None:
     problems = []
     if missing:
-        problems.append(f"{predictions_path} has no caption for {_some(missing)} of {references_path}")
+        problems.append(f"{predictions_path} has no caption for {name_some(missing)} of {references_path}")
     if unknown:
-        problems.append(f"{references_path} has no caption for {_some(unknown)} of {predictions_path}")
+        problems.append(f"{references_path} has no caption for {name_some(unknown)} of {predictions_path}")
     if problems and not allow_missing:
         raise ValueError("; ".join(problems) + " (--allow-missing scores the others)")
 
 
-def _some(ids: Iterable[str], most: int = 5) -> str:
+def name_some(ids: Iterable[str], kind: str = "image id", most: int = 5) -> str:
+    """Counts ids and names the first few.
+
+    >>> name_some(["3", "4", "5"], most=2)
+    '3 image ids (3, 4 and 1 more)'
+    """
     ids = list(ids)
     more = f" and {len(ids) - most} more" if len(ids) > most else ""
-    return f"{len(ids)} image id{'s' * (len(ids) > 1)} ({', '.join(ids[:most])}{more})"
+    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(ids[:most])}{more})"

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from metrics.utils.files import read_json
+from metrics.utils.files import name_some, read_json
 
 
 class VqaSet(NamedTuple):
@@ -129,6 +129,6 @@ def _types(rows: list[dict], key: str) -> list | None:
     return found if len(found) == len(rows) else None
 
 
-def _some(ids: list, most: int = 5) -> str:
-    more = f" and {len(ids) - most} more" if len(ids) > most else ""
-    return f"{len(ids)} question id{'s' * (len(ids) > 1)} ({', '.join(map(repr, ids[:most]))}{more})"
+def _some(ids: list) -> str:
+    # As Python writes them: 42 and "42" are two ids here.
+    return name_some(map(repr, ids), "question id")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import chain
 from operator import itemgetter
 
-from .base import as_list, describe
+from .base import as_list, as_lists, describe
 
 
 def check_answers(predictions, references) -> tuple[list, list[list]]:
@@ -28,11 +28,7 @@ def check_answers(predictions, references) -> tuple[list, list[list]]:
     >>> check_answers([3, 4], [3, [4, 5]])
     ([3, 4], [[3], [4, 5]])
     """
-    predictions, references = as_list(predictions, "predictions"), as_list(references, "references")
-    if len(predictions) != len(references):
-        raise ValueError(f"{len(predictions)} predictions and {len(references)} references, expected as many of both")
-    if not predictions:
-        raise ValueError("predictions is empty, expected at least one question")
+    predictions, references = as_lists(predictions, references, "question")
     kind = int if _is_id(predictions[0]) else str
     predictions = _items(predictions, kind, "predictions[{}]")
     return predictions, _groups(references, kind)

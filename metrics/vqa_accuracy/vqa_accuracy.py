@@ -16,7 +16,7 @@
 import datasets
 import evaluate
 
-from .base import Checked, as_list
+from .base import Checked, as_list, features_of
 from .diagnosis import lost_to_style
 from .inputs import check_answers, check_labels
 from .measures import anls
@@ -96,12 +96,7 @@ class VqaAccuracy(Checked, evaluate.Metric):
             description=_DESCRIPTION,
             citation=_CITATION,
             inputs_description=_KWARGS_DESCRIPTION,
-            features=[
-                datasets.Features({"predictions": text, "references": datasets.Sequence(text)}),
-                datasets.Features({"predictions": text, "references": text}),
-                datasets.Features({"predictions": answer_id, "references": datasets.Sequence(answer_id)}),
-                datasets.Features({"predictions": answer_id, "references": answer_id}),
-            ],
+            features=features_of(text, answer_id),
             codebase_urls=["https://github.com/GT-Vision-Lab/VQA"],
             reference_urls=["https://visualqa.org/evaluation.html", "https://arxiv.org/abs/1612.00837"],
         )
