@@ -3,17 +3,18 @@
 import argparse
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from decimal import ROUND_HALF_UP, Decimal
 from functools import reduce
+from itertools import islice
 from operator import add
 
 from metrics.cli.captions import Report
 from metrics.utils.base import reference_counts, signature
 from metrics.utils.vqa_files import VqaSet, pair_answers
 from metrics.vqa_accuracy import scoring
-from metrics.vqa_accuracy.diagnosis import lost_to_style
-from metrics.vqa_accuracy.inputs import check_answers, check_labels
+from metrics.vqa_accuracy.answers import agrees, answer_blocks
+from metrics.vqa_accuracy.inputs import check_labels, group_answers
 from metrics.vqa_accuracy.protocols import (
     ENOUGH,
     FORMULAS,
@@ -21,8 +22,8 @@ from metrics.vqa_accuracy.protocols import (
     NORMALIZATIONS,
     PRESETS,
     Protocol,
+    normalize,
     resolve_protocol,
-    sides,
 )
 
 METRICS = ("vqa_accuracy",)
@@ -44,22 +45,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(names: list[str], options: argparse.Namespace) -> tuple[VqaSet, list[Report]]:
     """Reads, checks and scores the files, and writes the official ones where asked for."""
     data = pair_answers(options.predictions, options.references, options.questions, options.allow_missing)
-    predictions, references = check_answers(data.predictions, data.references)
+    predictions, references = group_answers(data.predictions, data.references)
     how = {key: getattr(options, key) for key in ("normalization", "formula", "preset", "measure")}
-    statistics = scoring.sample_statistics(predictions, references, **how, is_checked=True)
     protocol = resolve_protocol(**how)
-    results = scoring.score(statistics)
+    with_styles = options.measure == "vqa_accuracy"
+    found = scoring.evaluate_answers(predictions, references, protocol, None, with_styles, with_compared=True)
+    results = scoring.score(found.statistics)
     for key, labels in (("answer_type", data.answer_types), ("question_type", data.question_types)):
         if labels is not None:
-            labels = check_labels(labels, len(predictions), f"{key}s")
-            results[f"per_{key}"] = scoring.score_by_label(statistics, labels)
-    (accuracy,) = statistics.values()
-    if options.measure == "vqa_accuracy":
-        results["lost_to_style"] = lost_to_style(predictions, references, accuracy, protocol)
-    samples = {key: values.tolist() for key, values in scoring.sample_scores(statistics).items()}
-    samples["normalized"] = scoring.normalized_predictions(predictions, references, protocol)
+            labels = check_labels(labels, len(data.ids), f"{key}s")
+            results[f"per_{key}"] = scoring.score_by_label(found.statistics, labels)
+    if with_styles:
+        results["lost_to_style"] = found.lost_to_style
+    samples = {key: values.tolist() for key, values in scoring.sample_scores(found.statistics).items()}
+    samples["normalized"] = found.compared
     if options.percent or options.official_output:
-        official = official_numbers(data, _official_sums(predictions, references, accuracy.tolist(), protocol))
+        (accuracy,) = found.statistics.values()
+        if protocol.formula == "leave-one-out":
+            accuracy = _official_sums(predictions, references, protocol)
+        official = official_numbers(data, list(accuracy))
         if options.percent:
             _put_percent(results, options.measure, official["accuracy"])
         if options.official_output:
@@ -113,22 +117,18 @@ _HUNDREDTH = Decimal("0.01")
 _LONG = {"AnsType": "AnswerType", "QuesType": "QuestionType"}
 
 
-def _official_sums(predictions: list, references: list, accuracy: list[float], protocol: Protocol) -> list[float]:
-    """The same accuracies, added up annotator by annotator.
+def _official_sums(predictions: list, references: list[list], protocol: Protocol) -> Iterator[float]:
+    """The accuracies under leave-one-out, added up annotator by annotator.
 
     The official evaluation adds thirds in this order, and where a mean lies between two hundredths, the last bit
     decides how it is rounded.
     """
-    if protocol.formula != "leave-one-out":
-        return accuracy
-    sums = []
-    for prediction, answers in zip(predictions, references):
-        prediction_side, answer_side = sides(protocol.normalization, answers)
-        wanted = prediction_side(prediction)
-        agree = [answer_side(answer) == wanted for answer in answers]
-        matches = sum(agree)
-        sums.append(_sum(min(1.0, (matches - agrees) / ENOUGH) for agrees in agree) / len(answers))
-    return sums
+    for answers in answer_blocks(predictions, references):
+        flags = iter(agrees(normalize(answers, protocol.normalization)).tolist())
+        for size in answers.sizes.tolist():
+            agree = list(islice(flags, size))
+            matches = sum(agree)
+            yield _sum(min(1.0, (matches - one) / ENOUGH) for one in agree) / size
 
 
 def _sum(values: Iterable[float]) -> float:
