@@ -22,6 +22,7 @@ from .inputs import check_answers, check_labels
 from .measures import anls
 from .normalizer import official
 from .protocols import resolve_protocol
+from .resampling import confidence_interval
 from .scoring import (
     normalized_predictions,
     sample_scores,
@@ -33,7 +34,7 @@ from .scoring import (
 )
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (anls, official)
+_SIBLINGS = (confidence_interval, anls, official)
 
 _CITATION = """\
 @inproceedings{antol2015vqa,
@@ -68,10 +69,16 @@ Args:
     measure: "vqa_accuracy" (default), "anls" or "relaxed_accuracy".
     question_types, answer_types: lists of str, one per question; None.
     per_sample: adds score and normalised prediction of every question in input order; False.
+    confidence_level: such as 0.95, adds percentile bootstrap intervals of all values; None adds none.
+    n_resamples, seed: of the bootstrap; 1000, 0.
+    clusters: one label (str or int) per question; whole clusters are resampled. None.
+    by: one label (str or int) per question; adds the scores of each label. None.
 Returns:
     vqa_accuracy (or anls, relaxed_accuracy): 0..1. Papers print percent.
     per_answer_type, per_question_type (when types are given): type -> {"value", "count"}.
     lost_to_style (vqa_accuracy of texts): style -> number of answers that score 0 only because of it.
+    confidence_interval (on request): key -> [low, high].
+    by (on request): label -> the same keys, and count.
     per_sample (on request): dict of lists.
 Examples:
     >>> import evaluate
@@ -119,6 +126,11 @@ class VqaAccuracy(Checked, evaluate.Metric):
         question_types=None,
         answer_types=None,
         per_sample=False,
+        confidence_level=None,
+        n_resamples=1000,
+        seed=0,
+        clusters=None,
+        by=None,
     ):
         # After add_batch they come as columns of a data set.
         predictions, references = as_list(predictions, "predictions"), as_list(references, "references")
@@ -128,7 +140,8 @@ class VqaAccuracy(Checked, evaluate.Metric):
         question_types = check_labels(question_types, len(predictions), "question_types")
         options = {"normalization": normalization, "formula": formula, "preset": preset, "stem": stem}
         statistics = sample_statistics(predictions, references, **options, measure=measure, is_checked=True)
-        results = score(statistics)
+        asked = (per_sample, confidence_level, n_resamples, seed, clusters, by)
+        results = self._report(statistics, score, sample_scores, *asked)
         for key, labels in (("per_answer_type", answer_types), ("per_question_type", question_types)):
             if labels is not None:
                 results[key] = score_by_label(statistics, labels)
@@ -136,7 +149,6 @@ class VqaAccuracy(Checked, evaluate.Metric):
             compared = stemmed(predictions, stem)
             results["lost_to_style"] = lost_to_style(compared, references, statistics["accuracy"], protocol)
         if per_sample:
-            results["per_sample"] = {k: v.tolist() for k, v in sample_scores(statistics).items()}
             results["per_sample"]["prediction"] = normalized_predictions(predictions, references, protocol, stem)
         self._sign(references, **options, measure=measure, ids=ids)
         return results
