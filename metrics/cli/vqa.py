@@ -8,7 +8,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from functools import reduce
 from operator import add
 
-from metrics.cli.captions import Report
+from metrics.cli.reports import Report, make_report
 from metrics.utils.base import reference_counts, signature
 from metrics.utils.vqa_files import VqaSet, pair_answers
 from metrics.vqa_accuracy import scoring
@@ -37,36 +37,60 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--normalization", choices=NORMALIZATIONS)
     group.add_argument("--formula", choices=FORMULAS)
     group.add_argument("--measure", default="vqa_accuracy", choices=MEASURES)
+
+
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds what only `score` has: the official form of the results."""
+    group = parser.add_argument_group("VQA, output of score")
     group.add_argument("--percent", action="store_true", help="percent with the official two decimals, not fractions")
     group.add_argument("--official-output", metavar="DIR", help="write the four files of the official evaluation")
 
 
+def read(path: str, options: argparse.Namespace) -> VqaSet:
+    """Reads and checks one file of results, and the annotations."""
+    return pair_answers(path, options.references, options.questions, options.allow_missing)
+
+
 def run(names: list[str], options: argparse.Namespace) -> tuple[VqaSet, list[Report]]:
-    """Reads, checks and scores the files, and writes the official ones where asked for."""
-    data = pair_answers(options.predictions, options.references, options.questions, options.allow_missing)
+    """Reads, checks and scores the files, by type too, and writes the official files where asked for."""
+    data = read(options.predictions, options)
+    (report,) = measure(names, data, options)
     predictions, references = check_answers(data.predictions, data.references)
-    how = {key: getattr(options, key) for key in ("normalization", "formula", "preset", "measure")}
-    statistics = scoring.sample_statistics(predictions, references, **how, is_checked=True)
-    protocol = resolve_protocol(**how)
-    results = scoring.score(statistics)
+    protocol = resolve_protocol(**_how(options))
     for key, labels in (("answer_type", data.answer_types), ("question_type", data.question_types)):
         if labels is not None:
             labels = check_labels(labels, len(predictions), f"{key}s")
-            results[f"per_{key}"] = scoring.score_by_label(statistics, labels)
-    (accuracy,) = statistics.values()
+            report.results[f"per_{key}"] = scoring.score_by_label(report.statistics, labels)
+    (accuracy,) = report.statistics.values()
     if options.measure == "vqa_accuracy":
-        results["lost_to_style"] = lost_to_style(predictions, references, accuracy, protocol)
-    samples = {key: values.tolist() for key, values in scoring.sample_scores(statistics).items()}
-    samples["normalized"] = scoring.normalized_predictions(predictions, references, protocol)
+        report.results["lost_to_style"] = lost_to_style(predictions, references, accuracy, protocol)
+    report.samples["normalized"] = scoring.normalized_predictions(predictions, references, protocol)
     if options.percent or options.official_output:
         official = official_numbers(data, _official_sums(predictions, references, accuracy.tolist(), protocol))
         if options.percent:
-            _put_percent(results, options.measure, official["accuracy"])
+            _put_percent(report.results, options.measure, official["accuracy"])
         if options.official_output:
             write_official(options.official_output, official)
-    name, settings = scoring.signature_settings(**how)
-    settings["refs"] = reference_counts(references)
-    return data, [Report("vqa_accuracy", results, samples, signature(name, settings))]
+    return data, [report]
+
+
+def measure(names: list[str], data: VqaSet, options: argparse.Namespace) -> list[Report]:
+    """Scores answers with the one metric there is."""
+    predictions, references = check_answers(data.predictions, data.references)
+    statistics = scoring.sample_statistics(predictions, references, **_how(options), is_checked=True)
+    name, settings = scoring.signature_settings(**_how(options))
+    line = signature(name, {**settings, "refs": reference_counts(references)})
+    functions = scoring.score, scoring.sample_scores
+    return [make_report(name, statistics, *functions, line, options, clusters(data)) for name in names]
+
+
+def clusters(data: VqaSet) -> list[str] | None:
+    """What is resampled as one: the questions of an image, where the annotations name it."""
+    return None if data.image_ids is None else list(map(str, data.image_ids))
+
+
+def _how(options: argparse.Namespace) -> dict:
+    return {key: getattr(options, key) for key in ("normalization", "formula", "preset", "measure")}
 
 
 def shown_values(options: argparse.Namespace) -> Callable[[str, object], str]:
@@ -154,6 +178,8 @@ def _percents(values: dict) -> dict:
 
 def _put_percent(results: dict, measure: str, accuracy: dict) -> None:
     results[measure] = accuracy["overall"]
+    for key, bounds in results.get("confidence_interval", {}).items():
+        results["confidence_interval"][key] = [100 * bound for bound in bounds]
     for key, official in (("per_answer_type", "perAnswerType"), ("per_question_type", "perQuestionType")):
         for label, value in accuracy.get(official, {}).items():
             results[key][label]["value"] = value
