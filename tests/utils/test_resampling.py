@@ -251,6 +251,16 @@ def test_seeds_and_labels():
     assert confidence_interval(score_mean, values, clusters=np.array(numbers)) == expected
 
 
+@pytest.mark.parametrize("name", METRICS)
+def test_two_equal_rows_in_each_cluster_are_as_one(name):
+    score, statistics = random_statistics(40)[name]
+    expected = confidence_interval(score, statistics)[name]
+    doubled = {key: np.repeat(values, 2, axis=0) for key, values in statistics.items()}
+    assert confidence_interval(score, doubled, clusters=np.arange(80) // 2)[name] == pytest.approx(expected, abs=1e-12)
+    low, high = confidence_interval(score, doubled)[name]
+    assert high - low < 0.9 * (expected[1] - expected[0])
+
+
 def test_clusters_are_the_same_in_any_order_of_rows():
     values, clusters = np.random.default_rng(0).normal(size=40), [f"{i // 4:02}" for i in range(40)]
     order = np.random.default_rng(1).permutation(40)
