@@ -3,9 +3,9 @@
 import argparse
 import sys
 
-from metrics.cli import score
+from metrics.cli import compare, score
 
-_COMMANDS = {"score": score}
+_COMMANDS = {"score": score, "compare": compare}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -13,17 +13,20 @@
 # limitations under the License.
 """Corpus BLEU-1..4 over captions or token ids, with the numbers of COCO's evaluation and without Java."""
 
+from functools import partial
+
 import datasets
 import evaluate
 
 from .base import Checked, features_of
 from .ngrams import caption_counts
 from .ptb import ptb
+from .resampling import confidence_interval
 from .scoring import sample_scores, sample_statistics, score, signature_settings
 from .tokenizers import resolve
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (caption_counts, ptb, resolve)
+_SIBLINGS = (confidence_interval, caption_counts, ptb, resolve)
 
 _CITATION = """\
 @inproceedings{papineni2002bleu,
@@ -49,11 +52,17 @@ Args:
     effective_order: leaves out orders without any n-gram, so that a short exact match is 1.0; False.
     tokenizer: "ptb" (default, COCO's), "13a", "whitespace", "char", "none" (token ids) or a callable str -> list[str].
     per_sample: adds scores and statistics of every sample in input order; False.
+    confidence_level: such as 0.95, adds percentile bootstrap intervals of all values; None adds none.
+    n_resamples, seed: of the bootstrap; 1000, 0.
+    clusters: one label (str or int) per sample; whole clusters are resampled. None.
+    by: one label (str or int) per sample; adds the scores of each label. None.
 Returns:
     bleu4: 0..1 (when max_order >= 4), and bleu1 ... bleu{max_order}.
     precisions: list of the precision of each order, as smoothed.
     brevity_penalty, length_ratio, translation_length, reference_length: as in evaluate's bleu, for the reference
         closest in length.
+    confidence_interval (on request): key -> [low, high].
+    by (on request): label -> the same keys, and count.
     per_sample (on request): dict of lists.
 Examples:
     >>> import evaluate
@@ -96,14 +105,20 @@ class Bleu4(Checked, evaluate.Metric):
         effective_order=False,
         tokenizer="ptb",
         per_sample=False,
+        confidence_level=None,
+        n_resamples=1000,
+        seed=0,
+        clusters=None,
+        by=None,
     ):
         tokenizer = tokenizer if isinstance(predictions[0], str) else "none"
         statistics = sample_statistics(predictions, references, max_order, tokenizer)
-        results = score(statistics, smoothing, effective_order)
-        if per_sample:
-            samples = sample_scores(statistics, smoothing, effective_order)
-            results["per_sample"] = {k: v.tolist() for k, v in {**samples, **statistics}.items()}
-        self._sign(
-            references, max_order=max_order, smoothing=smoothing, effective_order=effective_order, tokenizer=tokenizer
-        )
+        formula = {"smoothing": smoothing, "effective_order": effective_order}
+
+        def samples(statistics):
+            return {**sample_scores(statistics, **formula), **statistics}
+
+        asked = (per_sample, confidence_level, n_resamples, seed, clusters, by)
+        results = self._report(statistics, partial(score, **formula), samples, *asked)
+        self._sign(references, max_order=max_order, tokenizer=tokenizer, **formula)
         return results

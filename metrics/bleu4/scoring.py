@@ -94,18 +94,23 @@ def _closest_reference_length(length: np.ndarray, sample: np.ndarray, is_candida
 
 
 def score(
-    statistics: dict[str, np.ndarray], smoothing: bool | str = True, effective_order: bool = False
-) -> dict[str, float | list[float]]:
+    statistics: dict[str, np.ndarray],
+    smoothing: bool | str = True,
+    effective_order: bool = False,
+    weights: np.ndarray | None = None,
+) -> dict[str, float | list[float] | np.ndarray]:
     """BLEU of a corpus: the formula over the sums of all samples' statistics.
 
     Args:
         statistics: What `sample_statistics` returned; of several shards, joined sample by sample.
         smoothing: What becomes of orders without a match, see `bleu_by_order`.
         effective_order: Takes the mean over the orders that have n-grams at all, so that a short exact match is 1.
+        weights: (resamples, samples), how often each sample counts in each resample; None counts all once.
 
     Returns:
         `bleu4` (when there are four orders), `bleu1` ... `bleu{max_order}` (0..1), `precisions` (as smoothed),
-        `brevity_penalty`, `length_ratio`, `translation_length`, `reference_length`.
+        `brevity_penalty`, `length_ratio`, `translation_length`, `reference_length`; with weights each is an array
+        (resamples,), and `precisions` (resamples, max_order).
 
     Raises:
         ValueError: The smoothing is unknown.
@@ -113,20 +118,20 @@ def score(
     >>> round(score(sample_statistics(["a cat on the mat"], [["a cat sits on a mat"]]))["bleu4"], 4)
     0.2942
     """
-    sums = {key: values.sum(axis=0) for key, values in statistics.items()}
+    sums = {key: values.sum(axis=0) if weights is None else weights @ values for key, values in statistics.items()}
     bleu, precisions, brevity_penalty = bleu_by_order(sums, smoothing, effective_order)
-    by_order = {f"bleu{order}": float(value) for order, value in enumerate(bleu, start=1)}
-    translation_length, reference_length = int(sums["candidate_length"]), int(sums["reference_length"])
-    main = {"bleu4": by_order.pop("bleu4")} if "bleu4" in by_order else {}
-    return {
-        **main,
+    by_order = {f"bleu{order}": bleu[..., order - 1] for order in range(1, bleu.shape[-1] + 1)}
+    translated, referred = np.asarray(sums["candidate_length"]), np.asarray(sums["reference_length"])
+    results = {
+        **({"bleu4": by_order.pop("bleu4")} if "bleu4" in by_order else {}),
         **by_order,
-        "precisions": precisions.tolist(),
-        "brevity_penalty": float(brevity_penalty),
-        "length_ratio": translation_length / reference_length if reference_length else 0.0,
-        "translation_length": translation_length,
-        "reference_length": reference_length,
+        "precisions": precisions,
+        "brevity_penalty": brevity_penalty,
+        "length_ratio": np.divide(translated, referred, where=referred > 0, out=np.zeros(referred.shape)),
+        "translation_length": translated,
+        "reference_length": referred,
     }
+    return results if weights is not None else {key: value.tolist() for key, value in results.items()}
 
 
 def sample_scores(

@@ -13,6 +13,8 @@
 # limitations under the License.
 """CIDEr-D, CIDEr and CIDEr-R for image captions, with the numbers of COCO's evaluation and without Java."""
 
+from functools import partial
+
 import datasets
 import evaluate
 
@@ -22,11 +24,12 @@ from .foreign_tables import read_pickle
 from .ngrams import caption_counts
 from .ptb import ptb
 from .repetition import repetition_penalty
+from .resampling import confidence_interval
 from .scoring import open_table, sample_scores, sample_statistics, score, signature_settings
 from .tokenizers import resolve
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (caption_counts, ptb, read_pickle, repetition_penalty, resolve)
+_SIBLINGS = (confidence_interval, caption_counts, ptb, read_pickle, repetition_penalty, resolve)
 
 _CITATION = """\
 @inproceedings{vedantam2015cider,
@@ -56,9 +59,15 @@ Args:
     end_token: appended to every caption; None.
     document_frequencies: "corpus" (of the references passed), a saved table's path, or a table or its to_dict().
     per_sample: adds the scores of every image in input order; False.
+    confidence_level: such as 0.95, adds percentile bootstrap intervals of all values; None adds none.
+    n_resamples, seed: of the bootstrap; 1000, 0.
+    clusters: one label (str or int) per image; whole clusters are resampled. None.
+    by: one label (str or int) per image; adds the scores of each label. None.
 Returns:
     cider: the mean over images, 0..scale.
     cider_1 ... cider_n: the means of each order, on the same scale; cider is their mean.
+    confidence_interval (on request): key -> [low, high].
+    by (on request): label -> the same keys, and count.
     per_sample (on request): dict of lists with the same keys.
 Examples:
     >>> import evaluate
@@ -105,6 +114,11 @@ class Cider(Checked, evaluate.Metric):
         end_token=None,
         document_frequencies="corpus",
         per_sample=False,
+        confidence_level=None,
+        n_resamples=1000,
+        seed=0,
+        clusters=None,
+        by=None,
     ):
         options = {
             "variant": variant,
@@ -117,9 +131,9 @@ class Cider(Checked, evaluate.Metric):
             "document_frequencies": open_table(document_frequencies),
         }
         statistics = sample_statistics(predictions, references, **options)
-        results = score(statistics, scale)
-        if per_sample:
-            results["per_sample"] = {k: v.tolist() for k, v in sample_scores(statistics, scale).items()}
+        formula, samples = partial(score, scale=scale), partial(sample_scores, scale=scale)
+        asked = (per_sample, confidence_level, n_resamples, seed, clusters, by)
+        results = self._report(statistics, formula, samples, *asked)
         self._sign(references, scale=scale, **options)
         return results
 

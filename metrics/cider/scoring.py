@@ -13,6 +13,7 @@ from .base import check_options
 from .document_frequencies import DocumentFrequencies, images_with_gram
 from .ngrams import Encoder, caption_counts
 from .repetition import repetition_penalty
+from .resampling import mean
 from .tokenizers import resolve
 
 VARIANTS = ("cider_d", "cider", "cider_r")
@@ -138,15 +139,19 @@ def _penalty(counts: dict, is_candidate: np.ndarray, variant: str, sigma: float)
     return repetition_penalty(counts, is_candidate)
 
 
-def score(statistics: dict[str, np.ndarray], scale: float = 10.0) -> dict[str, float]:
+def score(
+    statistics: dict[str, np.ndarray], scale: float = 10.0, weights: np.ndarray | None = None
+) -> dict[str, float | np.ndarray]:
     """The mean over samples and orders, times `scale`.
 
     Args:
         statistics: What `sample_statistics` returned; of several shards, joined sample by sample.
         scale: 10 as in COCO's evaluation; papers print another factor of 100 on top or none, see the card.
+        weights: (resamples, samples), how often each sample counts in each resample; None counts all once.
 
     Returns:
-        `cider` (0..scale) and `cider_1` ... `cider_n`, the means of each order on the same scale.
+        `cider` (0..scale) and `cider_1` ... `cider_n`, the means of each order on the same scale; with weights each
+        is an array (resamples,).
 
     Raises:
         ValueError: scale is no positive number.
@@ -154,7 +159,11 @@ def score(statistics: dict[str, np.ndarray], scale: float = 10.0) -> dict[str, f
     >>> score({"similarity": np.array([[1.0, 0.5], [0.0, 0.0]])})
     {'cider': 3.75, 'cider_1': 5.0, 'cider_2': 2.5}
     """
-    return {key: float(values.mean()) for key, values in sample_scores(statistics, scale).items()}
+    samples = sample_scores(statistics, scale)
+    if weights is None:
+        return {key: float(values.mean()) for key, values in samples.items()}
+    means = mean(np.stack(list(samples.values()), axis=1), weights)
+    return dict(zip(samples, means.T))
 
 
 def sample_scores(statistics: dict[str, np.ndarray], scale: float = 10.0) -> dict[str, np.ndarray]:

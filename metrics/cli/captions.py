@@ -3,8 +3,9 @@
 import argparse
 import importlib
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
 
+from metrics.cli.reports import Report, make_report
 from metrics.utils.base import reference_counts, signature
 from metrics.utils.files import CaptionSet, pair_captions
 from metrics.utils.ngrams import Encoder, caption_counts
@@ -12,15 +13,6 @@ from metrics.utils.ngrams import Encoder, caption_counts
 METRICS = ("cider", "bleu4")
 ITEMS, ID = "images", "image_id"
 _SMOOTHINGS = {"true": True, "false": False, **{name: name for name in ("epsilon", "add-k", "exp", "coco")}}
-
-
-class Report(NamedTuple):
-    """What one metric says of one set of captions: results, one list per sample and key, and the signature."""
-
-    name: str
-    results: dict
-    samples: dict
-    signature: str
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,18 +41,32 @@ def _shown(key: str, value) -> str:
     return "  ".join(f"{item:.6f}" if isinstance(item, float) else str(item) for item in values)
 
 
+def read(path: str, options: argparse.Namespace) -> CaptionSet:
+    """Reads one file of predictions, and the references."""
+    return pair_captions(path, options.references, options.allow_missing)
+
+
 def run(names: list[str], options: argparse.Namespace) -> tuple[CaptionSet, list[Report]]:
-    """Reads the files and scores them with every metric named; captions are tokenized and counted once."""
-    captions = pair_captions(options.predictions, options.references, options.allow_missing)
+    """Reads the files and scores them with every metric named."""
+    data = read(options.predictions, options)
+    return data, measure(names, data, options)
+
+
+def measure(names: list[str], data: CaptionSet, options: argparse.Namespace) -> list[Report]:
+    """Scores captions with every metric named; they are tokenized and counted once."""
     stemmed = {name: name == "cider" and options.stem for name in names}
     counts = {
-        stem: caption_counts(captions.predictions, captions.references, 4, Encoder(options.tokenizer, stem))
+        stem: caption_counts(data.predictions, data.references, 4, Encoder(options.tokenizer, stem))
         for stem in set(stemmed.values())
     }
-    return captions, [_report(name, counts[stemmed[name]], captions, options) for name in names]
+    return [_report(name, counts[stemmed[name]], data, options) for name in names]
 
 
-def _report(name: str, counts: dict, captions: CaptionSet, options: argparse.Namespace) -> Report:
+def clusters(data: CaptionSet) -> None:
+    """What is resampled as one: an image has one caption, so there are none."""
+
+
+def _report(name: str, counts: dict, data: CaptionSet, options: argparse.Namespace) -> Report:
     scoring = importlib.import_module(f"metrics.{name}.scoring")
     if name == "cider":
         table = scoring.open_table(options.document_frequencies)
@@ -71,6 +77,6 @@ def _report(name: str, counts: dict, captions: CaptionSet, options: argparse.Nam
         formula = {"smoothing": _SMOOTHINGS[options.smoothing], "effective_order": options.effective_order}
     statistics = scoring.sample_statistics(counts=counts, tokenizer=options.tokenizer, **counting)
     kind, settings = scoring.signature_settings(tokenizer=options.tokenizer, **counting, **formula)
-    settings["refs"] = reference_counts(captions.references)
-    samples = {key: values.tolist() for key, values in scoring.sample_scores(statistics, **formula).items()}
-    return Report(name, scoring.score(statistics, **formula), samples, signature(kind, settings))
+    settings["refs"] = reference_counts(data.references)
+    functions = partial(scoring.score, **formula), partial(scoring.sample_scores, **formula)
+    return make_report(name, statistics, *functions, signature(kind, settings), options, clusters(data))

@@ -9,7 +9,7 @@ from functools import reduce
 from itertools import islice
 from operator import add
 
-from metrics.cli.captions import Report
+from metrics.cli.reports import Report, make_report
 from metrics.utils.base import reference_counts, signature
 from metrics.utils.vqa_files import VqaSet, pair_answers
 from metrics.vqa_accuracy import scoring
@@ -38,39 +38,69 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--normalization", choices=NORMALIZATIONS)
     group.add_argument("--formula", choices=FORMULAS)
     group.add_argument("--measure", default="vqa_accuracy", choices=MEASURES)
+
+
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds what only `score` has: the official form of the results."""
+    group = parser.add_argument_group("VQA, output of score")
     group.add_argument("--percent", action="store_true", help="percent with the official two decimals, not fractions")
     group.add_argument("--official-output", metavar="DIR", help="write the four files of the official evaluation")
 
 
+def read(path: str, options: argparse.Namespace) -> VqaSet:
+    """Reads and checks one file of results, and the annotations."""
+    return pair_answers(path, options.references, options.questions, options.allow_missing)
+
+
 def run(names: list[str], options: argparse.Namespace) -> tuple[VqaSet, list[Report]]:
-    """Reads, checks and scores the files, and writes the official ones where asked for."""
-    data = pair_answers(options.predictions, options.references, options.questions, options.allow_missing)
-    predictions, references = group_answers(data.predictions, data.references)
-    how = {key: getattr(options, key) for key in ("normalization", "formula", "preset", "measure")}
-    protocol = resolve_protocol(**how)
-    with_styles = options.measure == "vqa_accuracy"
-    found = scoring.evaluate_answers(predictions, references, protocol, None, with_styles, with_compared=True)
-    results = scoring.score(found.statistics)
+    """Reads, checks and scores the files, by type too, and writes the official files where asked for."""
+    data = read(options.predictions, options)
+    found, report = _evaluate(data, options, with_details=True)
     for key, labels in (("answer_type", data.answer_types), ("question_type", data.question_types)):
         if labels is not None:
             labels = check_labels(labels, len(data.ids), f"{key}s")
-            results[f"per_{key}"] = scoring.score_by_label(found.statistics, labels)
-    if with_styles:
-        results["lost_to_style"] = found.lost_to_style
-    samples = {key: values.tolist() for key, values in scoring.sample_scores(found.statistics).items()}
-    samples["normalized"] = found.compared
+            report.results[f"per_{key}"] = scoring.score_by_label(found.statistics, labels)
+    if options.measure == "vqa_accuracy":
+        report.results["lost_to_style"] = found.lost_to_style
+    report.samples["normalized"] = found.compared
     if options.percent or options.official_output:
         (accuracy,) = found.statistics.values()
+        protocol = resolve_protocol(**_how(options))
         if protocol.formula == "leave-one-out":
-            accuracy = _official_sums(predictions, references, protocol)
+            accuracy = _official_sums(data.predictions, data.references, protocol)
         official = official_numbers(data, list(accuracy))
         if options.percent:
-            _put_percent(results, options.measure, official["accuracy"])
+            _put_percent(report.results, options.measure, official["accuracy"])
         if options.official_output:
             write_official(options.official_output, official)
-    name, settings = scoring.signature_settings(**how)
-    settings["refs"] = reference_counts(references)
-    return data, [Report("vqa_accuracy", results, samples, signature(name, settings))]
+    return data, [report]
+
+
+def measure(names: list[str], data: VqaSet, options: argparse.Namespace) -> list[Report]:
+    """Scores answers with the one metric there is."""
+    return [_evaluate(data, options)[1]]
+
+
+def _evaluate(
+    data: VqaSet, options: argparse.Namespace, with_details: bool = False
+) -> tuple[scoring.Evaluation, Report]:
+    predictions, references = group_answers(data.predictions, data.references)
+    with_styles = with_details and options.measure == "vqa_accuracy"
+    protocol = resolve_protocol(**_how(options))
+    found = scoring.evaluate_answers(predictions, references, protocol, None, with_styles, with_details)
+    name, settings = scoring.signature_settings(**_how(options))
+    line = signature(name, {**settings, "refs": reference_counts(references)})
+    functions = scoring.score, scoring.sample_scores
+    return found, make_report("vqa_accuracy", found.statistics, *functions, line, options, clusters(data))
+
+
+def clusters(data: VqaSet) -> list[str] | None:
+    """What is resampled as one: the questions of an image, where the annotations name it."""
+    return None if data.image_ids is None else list(map(str, data.image_ids))
+
+
+def _how(options: argparse.Namespace) -> dict:
+    return {key: getattr(options, key) for key in ("normalization", "formula", "preset", "measure")}
 
 
 def shown_values(options: argparse.Namespace) -> Callable[[str, object], str]:
@@ -154,6 +184,8 @@ def _percents(values: dict) -> dict:
 
 def _put_percent(results: dict, measure: str, accuracy: dict) -> None:
     results[measure] = accuracy["overall"]
+    for key, bounds in results.get("confidence_interval", {}).items():
+        results["confidence_interval"][key] = [100 * bound for bound in bounds]
     for key, official in (("per_answer_type", "perAnswerType"), ("per_question_type", "perQuestionType")):
         for label, value in accuracy.get(official, {}).items():
             results[key][label]["value"] = value

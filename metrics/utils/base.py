@@ -287,6 +287,47 @@ class Checked:
                 if os.path.exists(file):
                     os.remove(file)
 
+    def _report(
+        self,
+        statistics,
+        score,
+        sample_scores,
+        per_sample=False,
+        confidence_level=None,
+        n_resamples=1000,
+        seed=0,
+        clusters=None,
+        by=None,
+    ) -> dict:
+        """What `compute` returns.
+
+        Args:
+            statistics: Of the samples (rows), name -> array.
+            score: The metric's formula, `score(statistics, weights=None)`.
+            sample_scores: statistics -> name -> array of one entry per sample, for `per_sample`.
+            per_sample: Adds these, as lists.
+            confidence_level, n_resamples, seed, clusters: Of the intervals, see `resampling.confidence_interval`;
+                a metric whose rows belong together passes clusters of its own.
+            by: One label per row; adds the scores of each label, see `resampling.score_by`.
+
+        Raises:
+            ValueError, TypeError: An option is out of range, or labels are not one per row.
+        """
+        # Not above: whoever builds the package reads VERSION without NumPy, and resampling checks with this module.
+        from .resampling import check_resampling, confidence_interval, score_by
+
+        check_options(flags={"per_sample": per_sample})
+        how = (confidence_level, n_resamples, seed, clusters)
+        check_resampling(len(next(iter(statistics.values()))), *how)
+        results = score(statistics)
+        if confidence_level is not None:
+            results["confidence_interval"] = confidence_interval(score, statistics, *how)
+        if by is not None:
+            results["by"] = score_by(score, statistics, by, *how)
+        if per_sample:
+            results["per_sample"] = {key: values.tolist() for key, values in sample_scores(statistics).items()}
+        return results
+
     def signature(self, **options) -> str:
         """Says how the last score was made, the number of references included; with options, or before any score,
         how one would be made with these options."""

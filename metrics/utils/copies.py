@@ -11,7 +11,8 @@ from pathlib import Path
 
 METRICS = Path(__file__).resolve().parents[1]
 NAMES = ("bleu4", "cider", "vqa_accuracy")
-_SIBLING = re.compile(r"^from \.(\w+) import ", re.MULTILINE)
+# Also inside functions: the loader must bring these files too.
+_SIBLING = re.compile(r"^ *from \.(\w+) import ", re.MULTILINE)
 
 
 def siblings(script: Path) -> set[str]:

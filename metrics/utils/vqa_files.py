@@ -20,6 +20,7 @@ class VqaSet(NamedTuple):
         references: The annotators' answers, str or annotation dicts.
         question_types: One per question; None where the file has none.
         answer_types: One per question; None where the file has none.
+        image_ids: One per question; None where the file has none.
         left_out: Number of ids that only one of the two files has, and that were left out on request.
     """
 
@@ -28,6 +29,7 @@ class VqaSet(NamedTuple):
     references: list[list]
     question_types: list[str] | None
     answer_types: list[str] | None
+    image_ids: list | None
     left_out: int
 
 
@@ -57,8 +59,8 @@ def pair_answers(
         raise ValueError(f"{predictions_path} and {references_path} have no question id in common")
     chosen = [annotations[question_id] for question_id in ids]
     left_out = len(annotations.keys() ^ answers.keys())
-    types = [_types(chosen, key) for key in ("question_type", "answer_type")]
-    return VqaSet(ids, [answers[i] for i in ids], [row["answers"] for row in chosen], *types, left_out)
+    columns = [_column(chosen, key) for key in ("question_type", "answer_type", "image_id")]
+    return VqaSet(ids, [answers[i] for i in ids], [row["answers"] for row in chosen], *columns, left_out)
 
 
 def _rows(path: str, key: str) -> list[dict]:
@@ -124,7 +126,7 @@ def _check_questions(path: str, annotations: dict, answers: dict, predictions_pa
         raise ValueError(f"{predictions_path} has answers that are not among multiple_choices for {_some(wrong)}")
 
 
-def _types(rows: list[dict], key: str) -> list | None:
+def _column(rows: list[dict], key: str) -> list | None:
     found = [row[key] for row in rows if key in row]
     return found if len(found) == len(rows) else None
 

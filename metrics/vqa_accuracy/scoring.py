@@ -16,6 +16,7 @@ from .diagnosis import lost_to_style
 from .inputs import group_answers, is_id
 from .measures import ANLS_THRESHOLD, TOLERANCE, anls, collapsed, relaxed_accuracy
 from .protocols import ENOUGH, Protocol, accuracy_of_matches, normalize, resolve_protocol
+from .resampling import mean
 
 _OTHER_MEASURES = {"anls": anls, "relaxed_accuracy": relaxed_accuracy}
 
@@ -159,16 +160,21 @@ def _check_ceiling(answers: np.ndarray, protocol: Protocol) -> None:
     )
 
 
-def score(statistics: dict[str, np.ndarray]) -> dict[str, float]:
+def score(statistics: dict[str, np.ndarray], weights: np.ndarray | None = None) -> dict[str, float | np.ndarray]:
     """The mean over the questions, named after the measure.
 
     Args:
         statistics: What `sample_statistics` returned; of several shards, joined question by question.
+        weights: (resamples, questions), how often each question counts in each resample; None counts all once.
+
+    Returns:
+        The measure's name -> 0..1; with weights an array (resamples,).
 
     >>> score({"accuracy": np.array([1.0, 0.5])})
     {'vqa_accuracy': 0.75}
     """
-    return {_MAIN.get(key, key): float(np.mean(values)) for key, values in statistics.items()}
+    means = {_MAIN.get(key, key): mean(values, weights) for key, values in statistics.items()}
+    return means if weights is not None else {key: float(value) for key, value in means.items()}
 
 
 _MAIN = {"accuracy": "vqa_accuracy"}

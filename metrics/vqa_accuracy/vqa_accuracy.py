@@ -23,10 +23,11 @@ from .inputs import check_answers, check_labels, group_answers, is_id
 from .measures import anls
 from .normalizer import official
 from .protocols import resolve_protocol
+from .resampling import confidence_interval
 from .scoring import evaluate_answers, sample_scores, score, score_by_label, signature_settings
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (number_answers, lost_to_style, anls, official)
+_SIBLINGS = (number_answers, lost_to_style, anls, official, confidence_interval)
 
 _CITATION = """\
 @inproceedings{antol2015vqa,
@@ -61,10 +62,16 @@ Args:
     measure: "vqa_accuracy" (default), "anls" or "relaxed_accuracy".
     question_types, answer_types: lists of str, one per question; None.
     per_sample: adds score and normalised prediction of every question in input order; False.
+    confidence_level: such as 0.95, adds percentile bootstrap intervals of all values; None adds none.
+    n_resamples, seed: of the bootstrap; 1000, 0.
+    clusters: one label (str or int) per question; whole clusters are resampled. None.
+    by: one label (str or int) per question; adds the scores of each label. None.
 Returns:
     vqa_accuracy (or anls, relaxed_accuracy): 0..1. Papers print percent.
     per_answer_type, per_question_type (when types are given): type -> {"value", "count"}.
     lost_to_style (vqa_accuracy of texts): style -> number of answers that score 0 only because of it.
+    confidence_interval (on request): key -> [low, high].
+    by (on request): label -> the same keys, and count.
     per_sample (on request): dict of lists.
 Examples:
     >>> import evaluate
@@ -116,6 +123,11 @@ class VqaAccuracy(Checked, evaluate.Metric):
         question_types=None,
         answer_types=None,
         per_sample=False,
+        confidence_level=None,
+        n_resamples=1000,
+        seed=0,
+        clusters=None,
+        by=None,
     ):
         predictions, references = group_answers(predictions, references)
         ids = is_id(predictions[0])
@@ -124,14 +136,14 @@ class VqaAccuracy(Checked, evaluate.Metric):
         question_types = check_labels(question_types, len(predictions), "question_types")
         with_styles = measure == "vqa_accuracy" and not ids
         found = evaluate_answers(predictions, references, protocol, stem, with_styles, per_sample)
-        results = score(found.statistics)
+        asked = (per_sample, confidence_level, n_resamples, seed, clusters, by)
+        results = self._report(found.statistics, score, sample_scores, *asked)
         for key, labels in (("per_answer_type", answer_types), ("per_question_type", question_types)):
             if labels is not None:
                 results[key] = score_by_label(found.statistics, labels)
         if with_styles:
             results["lost_to_style"] = found.lost_to_style
         if per_sample:
-            results["per_sample"] = {k: v.tolist() for k, v in sample_scores(found.statistics).items()}
             results["per_sample"]["prediction"] = found.compared
         options = {"normalization": normalization, "formula": formula, "preset": preset, "stem": stem}
         self._sign(references, **options, measure=measure, ids=ids)

@@ -1,0 +1,334 @@
+"""The comparison of systems: its numbers, its files, and its page in a real browser."""
+
+import base64
+import functools
+import http.server
+import json
+import re
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from metrics.__main__ import main
+from metrics.bleu4 import scoring as bleu4
+from metrics.cider import scoring as cider
+from metrics.utils.resampling import approximate_randomization, holm, paired_bootstrap
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "examples" / "data"
+GOOD, PLAIN = str(DATA / "caption_predictions.json"), str(DATA / "caption_predictions_plain.json")
+REFERENCES = str(DATA / "caption_references.json")
+# A picture of one pixel.
+DOT = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def write(path, content):
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return str(path)
+
+
+def compare(*predictions, options=(), metrics=("cider", "bleu4"), references=REFERENCES):
+    return main(["compare", *metrics, "--predictions", *predictions, "--references", references, *options])
+
+
+def compared(tmp_path, *predictions, options=(), **more):
+    path = tmp_path / "out.json"
+    assert compare(*predictions, options=["--json", str(path), *options], **more) == 0
+    return json.loads(path.read_text())
+
+
+def statistics(scoring, path):
+    captions = {row["image_id"]: row["caption"] for row in json.loads(Path(path).read_text())}
+    references = {}
+    for row in json.loads(Path(REFERENCES).read_text())["annotations"]:
+        references.setdefault(row["image_id"], []).append(row["caption"])
+    return scoring.sample_statistics(list(captions.values()), [references[image] for image in captions])
+
+
+@pytest.mark.parametrize("name, scoring", [("cider", cider), ("bleu4", bleu4)])
+def test_numbers_are_those_of_the_metrics_and_of_resampling(name, scoring, tmp_path):
+    result = compared(tmp_path, GOOD, PLAIN, options=["--n-resamples", "200", "--seed", "3"])
+    one, other = statistics(scoring, GOOD), statistics(scoring, PLAIN)
+    first, second = result["metrics"][name]["systems"]
+    assert [first["score"], second["score"]] == pytest.approx([scoring.score(s)[name] for s in (one, other)])
+    expected = paired_bootstrap(scoring.score, one, other, n_resamples=200, seed=3)[name]
+    assert second["difference"] == pytest.approx(expected["difference"])
+    assert second["difference_interval"] == pytest.approx(expected["confidence_interval"])
+    assert second["p_value"] == expected["p_value"]
+    samples = np.subtract(*(scoring.sample_scores(s)[name] for s in (other, one)))
+    assert [second["wins"], second["ties"], second["losses"]] == [
+        (samples > 1e-12).sum(), (np.abs(samples) <= 1e-12).sum(), (samples < -1e-12).sum()]
+    assert sum(second["histogram"]["counts"]) == second["wins"] + second["losses"]
+    assert result["metrics"][name]["signature"].startswith({"cider": "cider_d|n:4", "bleu4": "bleu4|"}[name])
+
+
+def test_randomization_and_holm(tmp_path, capsys):
+    result = compared(tmp_path, GOOD, PLAIN, GOOD, options=["--test", "randomization"], metrics=["cider"])
+    first, *others = result["metrics"]["cider"]["systems"]
+    expected = approximate_randomization(cider.score, statistics(cider, GOOD), statistics(cider, PLAIN))["cider"]
+    assert [system["p_value"] for system in others] == [expected["p_value"], 1.0]
+    assert [system["p_value_holm"] for system in others] == holm([expected["p_value"], 1.0])
+    assert (others[1]["wins"], others[1]["ties"], others[1]["losses"]) == (0, 8, 0)
+    assert "p (Holm)" in capsys.readouterr().out
+
+
+def test_order_of_rows_does_not_matter(tmp_path):
+    shuffled = write(tmp_path / "shuffled.json", json.loads(Path(PLAIN).read_text())[::-1])
+    straight, found = (compared(tmp_path, GOOD, path)["metrics"] for path in (PLAIN, shuffled))
+    for name in straight:
+        one, other = straight[name]["systems"][1], found[name]["systems"][1]
+        for key in ("score", "difference", "difference_interval", "p_value", "wins", "losses"):
+            assert other[key] == pytest.approx(one[key])
+
+
+def test_worst_samples_have_both_texts(tmp_path, capsys):
+    options = ["--worst", "3", "--markdown", str(tmp_path / "out.md")]
+    worst = compared(tmp_path, GOOD, PLAIN, options=options)["metrics"]["cider"]["systems"][1]["worst"]
+    sizes = [abs(sample["difference"]) for sample in worst]
+    assert len(worst) == 3 and sizes == sorted(sizes, reverse=True)
+    captions = {row["image_id"]: row["caption"] for row in json.loads(Path(PLAIN).read_text())}
+    for text in (capsys.readouterr().out, (tmp_path / "out.md").read_text()):
+        for sample in worst:
+            assert sample["predictions"][1] == captions[int(sample["id"])]
+            assert all(caption in text for caption in sample["predictions"])
+            assert all(caption in text for caption in sample["references"])
+
+
+def test_samples_are_listed_where_asked_for(tmp_path, capsys):
+    page = tmp_path / "out.html"
+    assert compare(GOOD, PLAIN, options=["--html", str(page)]) == 0
+    assert "reference:" not in capsys.readouterr().out
+    assert page.read_text().count("References") == 14
+    assert compare(GOOD, PLAIN, options=["--html", str(page), "--worst", "2"]) == 0
+    assert page.read_text().count("References") == 4
+
+
+def test_markdown_is_a_table_with_the_signature(tmp_path):
+    assert compare(GOOD, PLAIN, options=["--markdown", str(tmp_path / "out.md")]) == 0
+    lines = (tmp_path / "out.md").read_text().splitlines()
+    table = [line for line in lines if line.startswith("|")]
+    assert {line.count("|") for line in table} == {8}
+    assert "`cider_d|n:4|sigma:6|df:corpus|tok:ptb|stem:no|refs:3|v:0.1.0`" in lines
+
+
+def test_missing_ids_are_an_error_or_left_out_in_all(tmp_path, capsys):
+    short = write(tmp_path / "short.json", json.loads(Path(PLAIN).read_text())[2:])
+    assert compare(GOOD, short) == 2
+    assert "no caption for 2 image ids (1, 2)" in capsys.readouterr().err
+    result = compared(tmp_path, GOOD, short, options=["--allow-missing"])
+    assert result["num_samples"] == 6
+    assert "left out 2 ids" in capsys.readouterr().err
+    # Document frequencies are those of the images compared, the same ones for both.
+    alone = compared(tmp_path, short, short, options=["--allow-missing"])
+    assert result["metrics"]["cider"]["systems"][1]["score"] == alone["metrics"]["cider"]["systems"][0]["score"]
+
+
+@pytest.mark.parametrize("predictions, options, message", [
+    ([GOOD], [], "--predictions has 1 file, expected at least 2"),
+    ([GOOD, PLAIN], ["--worst", "0"], "--worst is 0, expected at least 1"),
+    ([GOOD, PLAIN], ["--images", "."], "expected --html FILE too"),
+    ([GOOD, PLAIN], ["--images", "nowhere", "--html", "x.html"], "--images is 'nowhere', expected a folder"),
+    ([GOOD, PLAIN], ["--confidence-level", "95"], "confidence_level is 95.0, expected a number between 0 and 1"),
+    ([GOOD, PLAIN], ["--n-resamples", "0"], "n_resamples is 0"),
+    ([GOOD, PLAIN], ["--seed", "-1"], "seed is -1"),
+    ([GOOD, "nowhere.json"], [], "nowhere.json"),
+])
+def test_wrong_arguments_are_named(predictions, options, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert compare(*predictions, options=options) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def vqa_files(folder, questions=12):
+    """Three questions per image; the second system misses every other answer."""
+    annotations = [{"question_id": i, "image_id": i // 3, "question_type": "is", "answer_type": "yes/no",
+                    "answers": [{"answer": "yes", "answer_id": k} for k in range(10)]} for i in range(questions)]
+    answers = [[{"question_id": i, "answer": "no" if i % step == 0 else "yes"} for i in range(questions)]
+               for step in (5, 2)]
+    return [write(folder / "a.json", answers[0]), write(folder / "b.json", answers[1])], write(
+        folder / "annotations.json", {"annotations": annotations})
+
+
+def test_vqa_resamples_whole_images(tmp_path, capsys):
+    predictions, references = vqa_files(tmp_path)
+    result = compared(tmp_path, *predictions, references=references, metrics=["vqa_accuracy"],
+                      options=["--worst", "2"])
+    assert (result["num_samples"], result["clusters"]) == (12, 4)
+    first, second = result["metrics"]["vqa_accuracy"]["systems"]
+    assert [first["score"], second["score"]] == [0.75, 0.5]
+    output = capsys.readouterr().out
+    assert "whole images (4)" in output
+    assert "reference: yes (10)" in output
+
+
+def test_score_prints_intervals(tmp_path, capsys):
+    predictions, references = vqa_files(tmp_path)
+    path = tmp_path / "score.json"
+    files = ["--predictions", predictions[0], "--references", references, "--json", str(path)]
+    command = ["score", "vqa_accuracy", *files]
+    for options, factor in (([], 1), (["--percent"], 100)):
+        assert main([*command, "--confidence-level", "0.9", *options]) == 0
+        low, high = json.loads(path.read_text())["vqa_accuracy"]["confidence_interval"]["vqa_accuracy"]
+        assert 0 <= low <= 0.75 * factor <= high <= factor
+    assert f"75.00  [{low:.2f}, {high:.2f}]" in capsys.readouterr().out
+    assert main(command) == 0
+    assert "confidence_interval" not in json.loads(path.read_text())["vqa_accuracy"]
+
+
+@pytest.fixture
+def gallery(tmp_path):
+    """References that name a picture of each image, and the folder of pictures."""
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    (tmp_path / "secret.png").write_bytes(DOT)
+    content = json.loads(Path(REFERENCES).read_text())
+    (folder / "COCO_000000000002.png").write_bytes(DOT)
+    (folder / "4.png").write_bytes(DOT)
+    (folder / "seven.png").write_bytes(DOT)
+    (folder / "8.txt").write_bytes(b"no picture")
+    content["images"] = [{"id": i, **({"file_name": "seven.png"} if i == 7 else {})} for i in range(1, 9)]
+    return folder, content
+
+
+def test_pictures_are_found_and_embedded(gallery, tmp_path):
+    folder, content = gallery
+    references = write(tmp_path / "references.json", content)
+    options = ["--html", str(tmp_path / "out.html"), "--images", str(folder)]
+    assert compare(GOOD, PLAIN, options=options, metrics=["cider"], references=references) == 0
+    page = (tmp_path / "out.html").read_text()
+    assert set(re.findall(r'alt="image (\d)"', page)) == {"2", "4", "7"}
+    assert page.count(base64.b64encode(DOT).decode()) == 3
+
+
+@pytest.mark.parametrize("file_name", ["../secret.png", "link.png", "absolute"])
+def test_pictures_never_come_from_outside_the_folder(file_name, gallery, tmp_path, capsys):
+    folder, content = gallery
+    (folder / "link.png").symlink_to(tmp_path / "secret.png")
+    content["images"][0]["file_name"] = str(tmp_path / "secret.png") if file_name == "absolute" else file_name
+    references = write(tmp_path / "references.json", content)
+    options = ["--html", str(tmp_path / "out.html"), "--images", str(folder)]
+    assert compare(GOOD, PLAIN, options=options, metrics=["cider"], references=references) == 2
+    assert "expected a file inside" in capsys.readouterr().err
+    assert not (tmp_path / "out.html").exists()
+
+
+HOSTILE = '</style><script>document.title = "taken"</script><img src=x onerror=alert(1)> & \x1b[2J \u202e | `x`'
+
+
+def hostile_files(folder):
+    captions = [{"image_id": i, "caption": f"{HOSTILE} {word}"} for i, word in enumerate(("one", "two", "three"))]
+    references = [{"image_id": i, "caption": f"a {word} {HOSTILE}"} for i, word in enumerate(("one", "two", "four"))]
+    second = [{**row, "caption": "two"} for row in captions]
+    return [write(folder / name, rows) for name, rows in (
+        ("<b>a.json", captions), ("b.json", second), ("references.json", references))]
+
+
+def test_text_of_files_is_never_markup(tmp_path, capsys):
+    first, second, references = hostile_files(tmp_path)
+    options = ["--html", str(tmp_path / "out.html"), "--markdown", str(tmp_path / "out.md")]
+    assert compare(first, second, options=options, references=references) == 0
+    page = (tmp_path / "out.html").read_text()
+    assert "&lt;/style&gt;&lt;script&gt;" in page
+    assert not re.search(r"<script|<b>|<img", page)
+    assert "\x1b" not in capsys.readouterr().out
+    tables = [line for line in (tmp_path / "out.md").read_text().splitlines() if line.startswith("|")]
+    assert all(len(re.findall(r"(?<!\\)\|", line)) in (6, 8) for line in tables)
+    assert not any(re.search(r"(?<!\\)<", line) for line in tables)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    if found is None:
+        pytest.skip("no Chromium to open the page in")
+    return found
+
+
+# The page itself allows no script, so that another one holds it at the width asked for and measures.
+FRAME = """<!doctype html><title>frame</title>
+<iframe id="page" src="out.html" style="border:0;width:{width}px;height:9000px"></iframe><script>
+window.onload = () => setTimeout(() => {{
+  const page = document.getElementById("page").contentDocument, root = page.documentElement;
+  const images = [...page.images];
+  document.body.textContent = JSON.stringify({{
+    title: page.title, overflow: root.scrollWidth - root.clientWidth,
+    scripts: page.scripts.length, images: images.length,
+    loaded: images.filter(image => image.naturalWidth > 0).length, rows: page.querySelectorAll("tbody tr").length,
+    fetched: page.defaultView.performance.getEntriesByType("resource").filter(e => !e.name.startsWith("data:")).length,
+    small: [...page.querySelectorAll("p, td, th, dd, li, figcaption, code")]
+      .filter(e => e.innerText && parseFloat(getComputedStyle(e).fontSize) < 12).length,
+    bars: page.querySelectorAll("rect").length, dots: page.querySelectorAll(".dot").length,
+  }});
+}}, 500);
+</script>"""
+
+
+def in_browser(browser, folder, width):
+    """What a browser makes of out.html in this folder, at a width in pixels."""
+    (folder / "frame.html").write_text(FRAME.format(width=width))
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    handler.log_message = lambda *args: None
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        result = subprocess.run(
+            [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+             "--disable-background-networking", "--disable-component-update", "--disable-sync",
+             f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=10000", "--dump-dom",
+             f"http://127.0.0.1:{server.server_port}/frame.html"],
+            capture_output=True, text=True, timeout=120)
+    finally:
+        server.shutdown()
+        server.server_close()
+    found = re.search(r"<body>(\{.*\})</body>", result.stdout, re.DOTALL)
+    assert found, result.stdout + result.stderr
+    return json.loads(found[1])
+
+
+@pytest.mark.parametrize("width", [360, 1200], ids=["phone", "desktop"])
+def test_page_in_a_browser(width, browser, gallery, tmp_path):
+    folder, content = gallery
+    references = write(tmp_path / "references.json", content)
+    options = ["--html", str(tmp_path / "out.html"), "--images", str(folder)]
+    assert compare(GOOD, PLAIN, GOOD, options=options, references=references) == 0
+    found = in_browser(browser, tmp_path, width)
+    assert (found["overflow"], found["scripts"], found["fetched"], found["small"]) == (0, 0, 0, 0)
+    assert found["images"] == found["loaded"] >= 3
+    assert (found["rows"], found["dots"]) == (6, 10)
+    assert found["bars"] > 0
+
+
+def test_hostile_text_in_a_browser(browser, tmp_path):
+    first, second, references = hostile_files(tmp_path)
+    assert compare(first, second, options=["--html", str(tmp_path / "out.html")], references=references) == 0
+    found = in_browser(browser, tmp_path, 360)
+    assert found["title"] == "cider, bleu4: comparison"
+    assert (found["scripts"], found["images"], found["fetched"], found["overflow"]) == (0, 0, 0, 0)
+
+
+def test_coco_demo_against_a_degraded_copy(shared, tmp_path):
+    folder = shared / "data" / "coco"
+    first, references = (str(folder / f"demo_val2014_{kind}.json") for kind in ("candidates", "references"))
+    generator = np.random.default_rng(0)
+    captions = json.loads(Path(first).read_text())
+    paths = [write(tmp_path / f"dropped_{share}.json",
+                   {image: [" ".join(word for word in caption.split() if generator.random() > share)]
+                    for image, (caption,) in captions.items()})
+             for share in (0.0, 0.02, 0.1)]
+    result = compared(tmp_path, first, *paths, references=references, options=["--smoothing", "coco"])
+    for name, expected in (("cider", 0.5998952026835711), ("bleu4", 0.190829)):
+        same, system, *others = result["metrics"][name]["systems"]
+        assert same["score"] == pytest.approx(expected, abs=1e-6)
+        assert (system["difference"], system["p_value_holm"], system["ties"]) == (0.0, 1.0, 1000)
+        for other in others:
+            assert other["p_value_holm"] < 0.05
+            assert other["difference_interval"][1] < 0
+        # The intervals overlap: only the pairing shows the smaller difference.
+        assert others[0]["confidence_interval"][1] > same["confidence_interval"][0]
