@@ -15,12 +15,14 @@ _SMOOTHINGS = {"true": True, "false": False, **{name: name for name in ("epsilon
 
 
 class Report(NamedTuple):
-    """What one metric says of one set of captions: results, one list per sample and key, and the signature."""
+    """What one metric says of one set of captions: results, one list per sample and key, the signature, and a last line
+    that is printed as it is."""
 
     name: str
     results: dict
     samples: dict
     signature: str
+    last_line: str = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,9 +6,9 @@ import json
 import sys
 from collections.abc import Callable
 
-from metrics.cli import captions, vqa
+from metrics.cli import captions, entity, vqa
 
-_FAMILIES = (captions, vqa)
+_FAMILIES = (captions, vqa, entity)
 _METRICS = [name for family in _FAMILIES for name in family.METRICS]
 
 
@@ -72,6 +72,8 @@ def _print_table(reports: list[captions.Report], show: Callable[[str, object], s
         print(f"\n{report.name}  {report.signature}")
         for key, value in report.results.items():
             print(f"  {key:<20} {show(key, value)}")
+        if report.last_line:
+            print(report.last_line)
 
 
 def _write_samples(path: str, id_name: str, data, reports: list[captions.Report]) -> None:

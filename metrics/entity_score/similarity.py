@@ -3,12 +3,12 @@
 Both take pairs of entity sets and ask the encoder for each entity once, whatever the number of pairs.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-# About 400 MB of t5-base's states at a time; a corpus with fewer than some 20,000 entities is a single block.
-BLOCK_TOKENS = 2**17
+# Of distinct entities whose states are in memory and compared at the same time.
+BLOCK_ENTITIES = 1024
 _SMALLEST_NORM = 1e-8
 
 Pair = tuple[Sequence[str], Sequence[str]]
@@ -37,18 +37,30 @@ def favdbench_similarity(pairs: Sequence[Pair], encoder) -> np.ndarray:
         for stem in (*pairs[row][0], *pairs[row][1]):
             wanted[stem] = max(widths[row], wanted.get(stem, 0))
     for block, states in _blocks(rows, pairs, wanted, encoder):
-        units = {stem: _unit(positions) for stem, positions in states.items()}
-        for row in block:
-            similarity[row] = _closest(*pairs[row], units, widths[row])
+        similarity[block] = _closest_entities([pairs[row] for row in block], [widths[row] for row in block], states)
     return similarity
 
 
-def _closest(predicted: Sequence[str], reference: Sequence[str], units: Mapping, width: int) -> float:
-    others = [stem for stem in predicted if stem not in reference]
-    mine, theirs = (np.stack([units[stem][:width] for stem in side]).reshape(len(side), -1)
-                    for side in (others, reference))  # fmt: skip
-    cosines = (mine @ theirs.T).max(1) / width
-    return (len(predicted) - len(others) + np.minimum((cosines + 1) / 2, 1).sum(dtype=float)) / len(predicted)
+def _closest_entities(pairs: list[Pair], widths: list[int], states: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Adds up the cosines of all entities with all others, position by position; a pair reads them at its width.
+
+    Most of the products are read by no pair, and yet one large product per position takes a tenth of the time of a
+    small one per pair (0.04 s against 0.38 s for 100 pairs on two busy cores, where threads wait for each other).
+    """
+    stems = sorted(states, key=lambda stem: (-len(states[stem]), stem))
+    place = {stem: number for number, stem in enumerate(stems)}
+    sums = np.zeros((len(stems), len(stems)), np.float32)
+    similarity = np.empty(len(pairs))
+    for width in range(1, max(widths) + 1):
+        vectors = _unit(np.stack([states[stem][width - 1] for stem in stems if len(states[stem]) >= width]))
+        sums[: len(vectors), : len(vectors)] += vectors @ vectors.T
+        for row in np.flatnonzero(np.equal(widths, width)):
+            predicted, reference = pairs[row]
+            others = [place[stem] for stem in predicted if stem not in reference]
+            cosines = sums[np.ix_(others, [place[stem] for stem in reference])].max(1) / width
+            closest = np.minimum((1 + cosines) / 2, 1)
+            similarity[row] = (len(predicted) - len(others) + closest.sum(dtype=float)) / len(predicted)
+    return similarity
 
 
 def readme_similarity(pairs: Sequence[Pair], encoder) -> np.ndarray:
@@ -69,20 +81,17 @@ def readme_similarity(pairs: Sequence[Pair], encoder) -> np.ndarray:
     return similarity
 
 
-def _blocks(rows: Sequence[int], pairs: Sequence[Pair], wanted: Mapping[str, int], encoder) -> Iterator[tuple]:
-    """Cuts rows into blocks whose states fit in memory together, and encodes each block's entities."""
+def _blocks(rows: Iterable[int], pairs: Sequence[Pair], wanted: Mapping[str, int], encoder) -> Iterator[tuple]:
+    """Cuts rows into blocks of a bounded number of entities, and gives each with the states of its entities."""
     block: list[int] = []
     stems: dict[str, int] = {}
-    tokens = 0
     for row in rows:
         own = {stem: wanted[stem] for side in pairs[row] for stem in side}
-        new = sum(length for stem, length in own.items() if stem not in stems)
-        if block and tokens + new > BLOCK_TOKENS:
+        if block and len(stems | own) > BLOCK_ENTITIES:
             yield block, encoder.states(stems)
-            block, stems, tokens, new = [], {}, 0, sum(own.values())
+            block, stems = [], {}
         block.append(row)
         stems.update(own)
-        tokens += new
     if block:
         yield block, encoder.states(stems)
 

@@ -155,7 +155,7 @@ def _download() -> str:
                     nltk.download(resource, download_dir=folder, quiet=True, print_error_to=said)
     except OSError as error:
         return str(error)
-    return " ".join(said.getvalue().split())
+    return " ".join(said.getvalue().replace("[nltk_data]", "").split())
 
 
 def _no_data(reason: str) -> OSError:
