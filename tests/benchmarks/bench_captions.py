@@ -389,14 +389,19 @@ def median(results: list[dict]) -> dict:
 # Report
 
 
-def machine(aac_python: str) -> list[str]:
-    """Processor, memory, load, versions."""
+def machine_line() -> str:
+    """Processor, memory, load."""
     processors = re.findall(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
     total = int(re.search(r"MemTotal:\s*(\d+)", Path("/proc/meminfo").read_text())[1]) / 2**20
     name = processors[0] if processors else platform.processor() or platform.machine()
     load = ", ".join(f"{value:.2f}" for value in os.getloadavg())
+    return f"Machine: {name}, {os.cpu_count()} cores, {total:.0f} GiB RAM; load average at start {load}."
+
+
+def machine(aac_python: str) -> list[str]:
+    """Processor, memory, load, versions."""
     return [
-        f"Machine: {name}, {os.cpu_count()} cores, {total:.0f} GiB RAM; load average at start {load}.",
+        machine_line(),
         f"Versions: Python {platform.python_version()}, {versions(sys.executable, PACKAGES)}; separately "
         f"{versions(aac_python, AAC_PACKAGES)}; {java_version()}.",
     ]
@@ -480,9 +485,9 @@ def report(arguments: argparse.Namespace, host: list[str], datasets: list[dict],
     return "\n".join([*lines, *linearity(datasets, results)])
 
 
-def write_section(path: Path, section: str) -> None:
+def write_section(path: Path, section: str, markers: tuple[str, str] = MARKERS) -> None:
     """Puts the section between its markers, leaving the rest of the file as it is."""
-    start, end = MARKERS
+    start, end = markers
     text = path.read_text(encoding="utf-8") if path.exists() else "# Benchmarks\n"
     block = f"{start}\n{section.rstrip()}\n{end}"
     if start in text and end in text:
