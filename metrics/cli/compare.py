@@ -9,12 +9,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from metrics.cli import reports
+from metrics.cli import captions, entity, reports, vqa
 from metrics.cli.comparison_text import markdown, terminal
 from metrics.cli.pictures import Pictures
 from metrics.cli.report_page import page
-from metrics.cli.score import FAMILIES, METRICS
 from metrics.utils.resampling import approximate_randomization, holm, paired_bootstrap
+
+FAMILIES = (captions, vqa, entity)
+METRICS = [name for family in FAMILIES for name in family.METRICS]
 
 # Scores of one sample that are equal on paper.
 _TIE = 1e-12
@@ -55,6 +57,7 @@ def run(options: argparse.Namespace) -> int:
     pictures = Pictures(options.images, options.references) if options.images else None
     names = list(dict.fromkeys(options.metrics))
     family = reports.pick_family(FAMILIES, names)
+    reports.check_required(family, options)
     sets = _read(family, options)
     found = [family.measure(names, data, options) for data in sets]
     comparison = {

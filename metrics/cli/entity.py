@@ -11,6 +11,7 @@ from metrics.utils.t5 import DTYPES, T5Encoder
 
 METRICS = ("entity_score",)
 ITEMS, ID = "images", "image_id"
+REQUIRED = ("predictions", "references")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -56,9 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser, metrics: Sequence[str], confi
     parser.add_argument(
         "--references",
         "--refe_path",
-        required=True,
         metavar="FILE",
-        help="JSON: the same formats (VQA: an annotation file)",
+        help="JSON: the same formats (VQA: an annotation file; retrieval: per image, its list of texts)",
     )
     parser.add_argument(
         "--allow-missing", action="store_true", help="leave out ids that only some files have, and say how many"
@@ -85,3 +84,15 @@ def pick_family(families: Sequence, names: Sequence[str]):
         kinds = " or ".join(", ".join(family.METRICS) for family in chosen)
         raise ValueError(f"metrics are {', '.join(names)}, expected all of one kind: {kinds}")
     return chosen[0]
+
+
+def check_required(family, options: argparse.Namespace) -> None:
+    """Refuses to start without the files that these metrics need.
+
+    Raises:
+        ValueError: One is missing.
+    """
+    missing = [f"--{name}" for name in family.REQUIRED if not getattr(options, name)]
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        raise ValueError(f"{' and '.join(missing)} {verb} missing, expected for {', '.join(family.METRICS)}")

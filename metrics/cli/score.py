@@ -6,9 +6,9 @@ import json
 import sys
 from collections.abc import Callable
 
-from metrics.cli import captions, entity, reports, vqa
+from metrics.cli import captions, entity, reports, retrieval, vqa
 
-FAMILIES = (captions, vqa, entity)
+FAMILIES = (captions, vqa, retrieval, entity)
 METRICS = [name for family in FAMILIES for name in family.METRICS]
 
 
@@ -17,7 +17,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--predictions",
         "--pred_path",
-        required=True,
         metavar="FILE",
         help="JSON: a list of {image_id, caption} (VQA: {question_id, answer}), or an annotation file",
     )
@@ -33,6 +32,7 @@ def run(options: argparse.Namespace) -> int:
     """Scores, prints a table and writes the files asked for; returns the exit code."""
     names = list(dict.fromkeys(options.metrics))
     family = reports.pick_family(FAMILIES, names)
+    reports.check_required(family, options)
     data, found = family.run(names, options)
     if data.left_out:
         print(f"left out {data.left_out} ids that only one file has", file=sys.stderr)
@@ -63,7 +63,9 @@ def _print_table(found: list[reports.Report], show: Callable[[str, object], str]
 
 
 def _write_samples(path: str, id_name: str, data, found: list[reports.Report]) -> None:
-    columns = {id_name: data.ids, "prediction": data.predictions}
+    columns = {id_name: data.ids}
+    if data.predictions is not None:
+        columns["prediction"] = data.predictions
     for report in found:
         columns.update(report.samples)
     with open(path, "w", encoding="utf-8", newline="") as file:

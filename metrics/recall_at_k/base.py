@@ -236,6 +236,10 @@ class Checked:
     def _check(self, predictions, references) -> tuple[list, list]:
         return check_captions(predictions, references)
 
+    def _stored(self, predictions, references) -> tuple[list, list]:
+        """What evaluate stores of checked input."""
+        return predictions, references
+
     def compute(self, *, predictions=None, references=None, **kwargs):
         """Checks and scores what is passed, or what was added before."""
         self._last_signature = None
@@ -249,6 +253,7 @@ class Checked:
                 predictions, references = self._check(predictions, references)
                 if self.num_process == 1 and self.writer is None:
                     return self._compute(predictions=predictions, references=references, **kwargs)
+                predictions, references = self._stored(predictions, references)
             return super().compute(predictions=predictions, references=references, **kwargs)
         except BaseException:
             self.reset()
@@ -256,7 +261,7 @@ class Checked:
 
     def add_batch(self, *, predictions=None, references=None, **kwargs):
         """Checks and stores a batch; a batch that Arrow cannot store forgets those before it too."""
-        predictions, references = self._check(predictions, references)
+        predictions, references = self._stored(*self._check(predictions, references))
         try:
             super().add_batch(predictions=predictions, references=references, **kwargs)
         except BaseException:
@@ -282,6 +287,47 @@ class Checked:
             for file in (path, f"{path}.lock"):
                 if os.path.exists(file):
                     os.remove(file)
+
+    def _report(
+        self,
+        statistics,
+        score,
+        sample_scores,
+        per_sample=False,
+        confidence_level=None,
+        n_resamples=1000,
+        seed=0,
+        clusters=None,
+        by=None,
+    ) -> dict:
+        """What `compute` returns.
+
+        Args:
+            statistics: Of the samples (rows), name -> array.
+            score: The metric's formula, `score(statistics, weights=None)`.
+            sample_scores: statistics -> name -> array of one entry per sample, for `per_sample`.
+            per_sample: Adds these, as lists.
+            confidence_level, n_resamples, seed, clusters: Of the intervals, see `resampling.confidence_interval`;
+                a metric whose rows belong together passes clusters of its own.
+            by: One label per row; adds the scores of each label, see `resampling.score_by`.
+
+        Raises:
+            ValueError, TypeError: An option is out of range, or labels are not one per row.
+        """
+        # Not above: whoever builds the package reads VERSION without NumPy, and resampling checks with this module.
+        from .resampling import check_resampling, confidence_interval, score_by
+
+        check_options(flags={"per_sample": per_sample})
+        how = (confidence_level, n_resamples, seed, clusters)
+        check_resampling(len(next(iter(statistics.values()))), *how)
+        results = score(statistics)
+        if confidence_level is not None:
+            results["confidence_interval"] = confidence_interval(score, statistics, *how)
+        if by is not None:
+            results["by"] = score_by(score, statistics, by, *how)
+        if per_sample:
+            results["per_sample"] = {key: values.tolist() for key, values in sample_scores(statistics).items()}
+        return results
 
     def signature(self, **options) -> str:
         """Says how the last score was made, the number of references included; with options, or before any score,

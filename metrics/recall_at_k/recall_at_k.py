@@ -13,23 +13,25 @@
 # limitations under the License.
 """R@K of image-text retrieval in both directions, with ranks and fair ties, for about the price of the product."""
 
+from functools import partial
+
 import datasets
 import evaluate
-import numpy as np
 
 from .arrays import as_matrix
 from .base import Checked
 from .buffered import paired_rows, read, similarity_rows
 from .device import DeviceArithmetic
-from .inputs import Embeddings, check_pairs
+from .inputs import check_pairs
 from .ranks import count
-from .reporting import report
-from .scoring import check_items, sample_scores, signature_settings
+from .reporting import image_of_rows, labels_of_rows, report
+from .resampling import confidence_interval
+from .scoring import check_items, sample_scores, score, signature_settings
 from .ties import hits
 from .vectors import Vectors
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (as_matrix, DeviceArithmetic, count, hits, Vectors)
+_SIBLINGS = (as_matrix, confidence_interval, count, DeviceArithmetic, hits, Vectors)
 
 _CITATION = """\
 @article{hodosh2013framing,
@@ -69,6 +71,10 @@ Args:
     query_name, gallery_name: names of the two sides in the keys, "i" and "t".
     folds: also the mean over so many consecutive parts of the images with their texts; None. 5 for COCO 1K.
     per_sample: adds one row per query and direction; False.
+    confidence_level: adds bootstrap intervals, such as 0.95; whole images are drawn, with their texts; None.
+    n_resamples, seed: of the bootstrap; 1000, 0.
+    clusters: one label per image, drawn as one; None.
+    by: one label per image, adds the scores of each label; None.
 Returns:
     rsum: the sum of all R@K.
     i2t_r@1 ... t2i_r@10: 0..1. i2t_mrr, i2t_median_rank, i2t_mean_rank, and the same of t2i; ranks from 1.
@@ -121,8 +127,7 @@ class RecallAtK(Checked, evaluate.Metric):
                              "other processes would be lost. Use add_batch")  # fmt: skip
         if self.writer is not None:
             raise ValueError("there are batches already, expected compute() of these, or reset() before other data")
-        items = check_items(predictions, image_embeddings, text_embeddings, kwargs.get("similarity", "cosine"))
-        return self._compute(items, references, **kwargs)
+        return self._compute(check_items(predictions, image_embeddings, text_embeddings), references, **kwargs)
 
     def add_batch(
         self,
@@ -177,24 +182,42 @@ class RecallAtK(Checked, evaluate.Metric):
         gallery_name="t",
         folds=None,
         per_sample=False,
+        confidence_level=None,
+        n_resamples=1000,
+        seed=0,
+        clusters=None,
+        by=None,
     ):
-        ids = None
-        if hasattr(predictions, "type"):
+        if hasattr(predictions, "chunks"):
+            if backward_references is not None:
+                raise ValueError("backward_references are passed after add_batch, expected None: batches have pairs")
             items, pairs, ids = read(predictions, references)
             pairs = (pairs, pairs)
         else:
-            items, pairs = predictions, check_pairs(references, backward_references, *predictions.shape)
-        kind = similarity if isinstance(items, Embeddings) else None
-        settings = {"k": k, "ties": ties, "no_correct": no_correct}
-        names = {"query_name": query_name, "gallery_name": gallery_name, "recall_fraction": recall_fraction}
-        options = {"directions": directions, "folds": folds}
-        statistics, results = report(items, pairs, similarity, **options, **settings, **names)
-        if per_sample:
-            samples = sample_scores(statistics, **settings, **names)
-            results["per_sample"] = {key: values.tolist() for key, values in samples.items()}
-            if ids:
-                rows = zip(statistics["direction"].tolist(), statistics["query"].tolist())
-                results["per_sample"]["query"] = [ids[direction][query] for direction, query in rows]
-        correct = np.unique(np.bincount(pairs[0].rows, minlength=items.shape[0]))
-        self._sign(map(range, correct.tolist()), similarity=kind, **options, **settings)
+            items, ids = predictions, None
+            pairs = check_pairs(references, backward_references, *items.shape)
+        scoring = {
+            "k": k,
+            "ties": ties,
+            "no_correct": no_correct,
+            "query_name": query_name,
+            "gallery_name": gallery_name,
+            "recall_fraction": recall_fraction,
+        }
+        statistics, results, line = report(items, pairs, similarity, directions, folds, **scoring)
+        image = image_of_rows(statistics, pairs, items.shape)
+        clusters, by = (
+            labels_of_rows(labels, image, items.shape[0], place)
+            for labels, place in ((clusters, "clusters"), (by, "by"))
+        )
+        functions = partial(score, **scoring), partial(sample_scores, **scoring)
+        if clusters is None and confidence_level is not None:
+            clusters = image.tolist()
+        asked = (per_sample, confidence_level, n_resamples, seed, clusters, by)
+        results = {**results, **self._report(statistics, *functions, *asked)}
+        if per_sample and ids:
+            queries = results["per_sample"]["query"]
+            rows = zip(statistics["direction"].tolist(), queries)
+            queries[:] = [ids[direction][query] for direction, query in rows]
+        self._last_signature = line
         return results

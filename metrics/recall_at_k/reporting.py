@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from .base import check_options
+from .base import as_list, check_options, reference_counts, signature
 from .inputs import Embeddings
 from .ranks import Pairs
 from .scoring import count_pairs, direction_name, score, signature_settings
@@ -18,8 +18,8 @@ def report(
     folds: int | None = None,
     progress: Callable[[Iterable], Iterable] = iter,
     **scoring,
-) -> tuple[dict[str, np.ndarray], dict]:
-    """Counts and scores.
+) -> tuple[dict[str, np.ndarray], dict, str]:
+    """Counts, scores and signs.
 
     Args:
         items, pairs: What `scoring.check_items` and `inputs.check_pairs` returned.
@@ -30,7 +30,7 @@ def report(
     Returns:
         The statistics, and the results: the scores, the numbers of items (`num_i`, `num_t`), of queries left out
         (`num_skipped`) and of zero vectors, whose similarity is 0 (`num_zero_vectors`, of embeddings under "cosine"),
-        and `folds`, the mean scores.
+        and `folds`, the mean scores; and the signature, with the number of correct texts per image.
 
     Raises:
         ValueError: An option is wrong, or the images are no multiple of the folds.
@@ -43,7 +43,60 @@ def report(
     if folds is not None:
         parts = [score(count_pairs(*part, **options, **fraction), **scoring) for part in _folds(items, pairs, folds)]
         results["folds"] = {key: float(np.mean([part[key] for part in parts])) for key in parts[0]}
-    return statistics, results
+    similarity = similarity if isinstance(items, Embeddings) else None
+    name, settings = signature_settings(**{**options, "similarity": similarity}, folds=folds, **_settings(**scoring))
+    correct = np.unique(np.bincount(pairs[0].rows, minlength=items.shape[0]))
+    settings["refs"] = reference_counts(map(range, correct.tolist()))
+    return statistics, results, signature(name, settings)
+
+
+def image_of_rows(statistics: dict[str, np.ndarray], pairs: tuple[Pairs, Pairs], shape: tuple[int, int]) -> np.ndarray:
+    """The image of each row of the statistics: of a text, the first of its correct ones.
+
+    Args:
+        statistics, pairs: Of `report`.
+        shape: (images, texts).
+
+    Returns:
+        (rows,) numbers of images; a text without a correct image has a number of its own, behind them.
+
+    >>> pairs = (Pairs(np.array([0, 0, 1]), np.array([0, 1, 2])),) * 2
+    >>> statistics = {"direction": np.array([0, 0, 1, 1, 1, 1]), "query": np.array([0, 1, 0, 1, 2, 3])}
+    >>> image_of_rows(statistics, pairs, (2, 4)).tolist()
+    [0, 1, 0, 0, 1, 5]
+    """
+    images, texts = shape
+    image_of_text = images + np.arange(texts)
+    np.minimum.at(image_of_text, pairs[1].columns, pairs[1].rows)
+    query = statistics["query"]
+    image = query.copy()
+    backward = statistics["direction"] == 1
+    image[backward] = image_of_text[query[backward]]
+    return image
+
+
+def labels_of_rows(labels, image: np.ndarray, images: int, place: str) -> list | None:
+    """One label per image as one per row; texts without a correct image take that of no other.
+
+    Raises:
+        ValueError: They are not one per image.
+        TypeError: They are no list.
+
+    >>> labels_of_rows(["near", "far"], np.array([0, 1, 1]), 2, "by")
+    ['near', 'far', 'far']
+    """
+    if labels is None:
+        return None
+    labels = as_list(labels, place)
+    if len(labels) != images:
+        raise ValueError(f"{place} has {len(labels)} labels, expected {images} (one per image)")
+    other = "none" if isinstance(labels[0], str) else -1
+    return [labels[i] if i < images else other for i in image.tolist()]
+
+
+def _settings(query_name=None, gallery_name=None, recall_fraction=None, **scoring) -> dict:
+    """What of the options the scores depend on."""
+    return scoring
 
 
 def _check(folds, options, query_name="i", gallery_name="t", recall_fraction=False, **scoring) -> Sequence[int]:
