@@ -35,13 +35,31 @@ def scores_by_metric(predictions: Sequence[str], references: Sequence[Sequence[s
     Returns:
         Name -> scores (samples,).
     """
+    by_cider, by_bleu = _statistics(predictions, references)
+    by_order = bleu4.sample_scores(by_bleu, smoothing="coco")
+    return {
+        **{name: cider.sample_scores(statistics)["cider"] for name, statistics in by_cider.items()},
+        **{f"BLEU-{n}": by_order[f"bleu{n}"] for n in (1, 2, 3, 4)},
+    }
+
+
+def corpus_scores(predictions: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Scores of the corpus under the same metrics: name -> score, BLEU without smoothing."""
+    by_cider, by_bleu = _statistics(predictions, references)
+    by_order = bleu4.score(by_bleu, smoothing=False)
+    return {
+        **{name: cider.score(statistics)["cider"] for name, statistics in by_cider.items()},
+        **{f"BLEU-{n}": by_order[f"bleu{n}"] for n in (1, 2, 3, 4)},
+    }
+
+
+def _statistics(predictions, references) -> tuple[dict[str, dict], dict]:
     counts = {stem: caption_counts(predictions, references, 4, _encoder(stem)) for stem in (False, True)}
-    scores = {}
-    for name, (variant, stem) in CIDERS.items():
-        statistics = cider.sample_statistics(variant=variant, stem=stem, counts=counts[stem])
-        scores[name] = cider.sample_scores(statistics)["cider"]
-    by_order = bleu4.sample_scores(bleu4.sample_statistics(counts=counts[False]), smoothing="coco")
-    return scores | {f"BLEU-{n}": by_order[f"bleu{n}"] for n in (1, 2, 3, 4)}
+    by_cider = {
+        name: cider.sample_statistics(variant=variant, stem=stem, counts=counts[stem])
+        for name, (variant, stem) in CIDERS.items()
+    }
+    return by_cider, bleu4.sample_statistics(counts=counts[False])
 
 
 @cache

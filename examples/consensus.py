@@ -20,7 +20,7 @@ import numpy as np
 
 from examples.caption_scores import CIDERS, ROUGE_L, has_rouge, rouge_l, scores_by_metric
 from examples.output import STYLES, is_there, make_parser, new_figure, print_table, save_figure, write_csv
-from metrics.utils.files import read_captions
+from metrics.utils.files import captions_by_image, read_captions
 
 SHOWN = [*CIDERS, "BLEU-1", "BLEU-4", ROUGE_L]
 NUMBERS = [1, 2, 5, 10, 20, 30, 40, 48]
@@ -75,10 +75,8 @@ def read_triplets(folder: Path) -> Triplets:
     b, c = (read_captions(str(path)) for path in paths[:2])
     if [image for image, _ in b] != [image for image, _ in c]:
         raise ValueError(f"{paths[0]} and {paths[1]} name different images, expected the same image row by row")
-    references = defaultdict(list)
-    for image, caption in read_captions(str(path)):
-        references[image].append(caption)
-    groups = [references[image] for image, _ in b]
+    references = captions_by_image(str(path))
+    groups = [references.get(image, []) for image, _ in b]
     if len(set(map(len, groups))) != 1 or not groups[0]:
         raise ValueError(f"{path} has {min(map(len, groups))} to {max(map(len, groups))} captions per image, "
                          "expected as many for every image of the candidates")

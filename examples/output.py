@@ -29,21 +29,27 @@ def make_parser(description: str, data: str | None = None) -> argparse.ArgumentP
 
     Args:
         description: What the program does.
-        data: The name of its folder in `../shared/data`, which is the default.
+        data: Its default folder, as a path in `../shared/data`.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the CSV and the picture")
-    if data:
+    if data is not None:
         default = ROOT.parent / "shared" / "data" / data
         parser.add_argument("--data", type=Path, default=default, help="folder that holds the data")
     return parser
 
 
-def is_there(path: Path, what: str) -> bool:
-    """Says whether the data are at hand; if not, prints a sentence about what was skipped."""
+def is_there(path: Path, what: str, option: str = "--data") -> bool:
+    """Says whether the data are at hand; if not, prints a sentence about what was skipped.
+
+    Args:
+        path: Where they should be.
+        what: What needs them.
+        option: The option that names another place.
+    """
     if path.exists():
         return True
-    print(f"Skipped: {what} needs data, and {path} does not exist (pass another place with --data).")
+    print(f"Skipped: {what} needs data, and {path} does not exist (name another place with {option}).")
     return False
 
 
@@ -52,7 +58,9 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence]) -> None:
     print("| " + " | ".join(header) + " |")
     print("|" + "---|" * len(header))
     for row in rows:
-        print("| " + " | ".join(f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row) + " |")
+        # Adding 0.0 to a rounded number turns -0.0 into 0.0.
+        cells = (f"{round(cell, 4) + 0.0:.4f}" if isinstance(cell, float) else str(cell) for cell in row)
+        print("| " + " | ".join(cells) + " |")
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence]) -> None:
