@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 METRICS = Path(__file__).resolve().parents[1]
-NAMES = ("bleu4", "cider", "vqa_accuracy")
+NAMES = ("bleu4", "cider", "recall_at_k", "vqa_accuracy")
 _SIBLING = re.compile(r"^from \.(\w+) import ", re.MULTILINE)
 
 
