@@ -9,6 +9,7 @@ from examples.lesson.model import VisionLanguageModel
 from examples.lesson.world import EvalSuite
 from metrics.bleu4 import scoring as bleu4
 from metrics.cider import scoring as cider
+from metrics.recall_at_k import scoring as recall_at_k
 from metrics.vqa_accuracy import scoring as vqa_accuracy
 
 RECALLS = (1, 5, 10)
@@ -55,13 +56,8 @@ def predict_answers(model: VisionLanguageModel, suite: EvalSuite) -> list[int]:
 
 def retrieval_scores(matrix: np.ndarray) -> dict[str, float]:
     """R@1, R@5, R@10 and the mean reciprocal rank of both directions."""
-    scores = {}
-    for direction, rows in (("i2t", matrix), ("t2i", matrix.T)):
-        own = np.diag(rows)[:, None]
-        rank = (rows > own).sum(axis=1) + ((rows == own).sum(axis=1) + 1) / 2
-        scores |= {f"{direction}_r@{k}": float((rank <= k).mean()) for k in RECALLS}
-        scores[f"{direction}_mrr"] = float((1 / rank).mean())
-    return scores
+    scores = recall_at_k.score(recall_at_k.sample_statistics(matrix), k=RECALLS)
+    return {name: value for name, value in scores.items() if "_r@" in name or name.endswith("_mrr")}
 
 
 def soft_accuracy(predicted: list[int], suite: EvalSuite) -> float:
