@@ -13,6 +13,7 @@ candidates.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,27 +42,26 @@ class Triplets(NamedTuple):
     majority: np.ndarray
 
 
-def agreement(scores_b: np.ndarray, scores_c: np.ndarray, majority: np.ndarray) -> float:
-    """The share of pairs where the higher score is the people's choice; equal scores count one half.
+def is_right(scores_b: np.ndarray, scores_c: np.ndarray, majority: np.ndarray) -> np.ndarray:
+    """Says of each pair whether the higher score is the people's choice; the mean is the agreement.
 
     Args:
         scores_b, scores_c: Scores of the two candidates (pairs,).
         majority: Above 0 where people preferred B, below 0 for C; pairs with 0 are left out.
 
     Returns:
-        0..1; 0.5 is chance.
+        1 where it is, 0 where it is not, 0.5 where scores are equal (pairs with a preference,).
 
     Raises:
         ValueError: People preferred neither in every pair.
 
-    >>> agreement(np.array([2.0, 1.0, 1.0, 9.0]), np.array([1.0, 2.0, 1.0, 0.0]), np.array([3, 1, -1, 0]))
-    0.5
+    >>> is_right(np.array([2.0, 1.0, 1.0, 9.0]), np.array([1.0, 2.0, 1.0, 0.0]), np.array([3, 1, -1, 0])).tolist()
+    [1.0, 0.0, 0.5]
     """
     decided = majority != 0
     if not decided.any():
         raise ValueError(f"majority is 0 in all {len(majority)} pairs, expected a preference in at least one")
-    right = np.sign(scores_b - scores_c)[decided] * np.sign(majority)[decided]
-    return float((1 + right).mean() / 2)
+    return (1 + np.sign(scores_b - scores_c)[decided] * np.sign(majority)[decided]) / 2
 
 
 def read_triplets(folder: Path) -> Triplets:
@@ -122,8 +122,8 @@ def _majority(votes: list[tuple[str, str, int]], b: list[str], c: list[str], pat
     return majority
 
 
-def agreement_by_metric(triplets: Triplets, chosen: np.ndarray, rouge: list[np.ndarray] | None) -> dict[str, float]:
-    """Agreement of every metric when each pair has only some of its references.
+def right_by_metric(triplets: Triplets, chosen: np.ndarray, rouge: list | None) -> dict[str, np.ndarray]:
+    """Which pairs every metric is right about when each pair has only some of its references.
 
     Candidates B, then C, are scored as one corpus, with the document frequencies of the chosen references.
 
@@ -133,14 +133,14 @@ def agreement_by_metric(triplets: Triplets, chosen: np.ndarray, rouge: list[np.n
         rouge: `rouge_l` of candidates B, then C, with all references; None leaves it out.
 
     Returns:
-        Name of the metric -> agreement.
+        Name of the metric -> what `is_right` returns.
     """
     groups = [[group[place] for place in places] for group, places in zip(triplets.references, chosen.tolist())]
     scores = scores_by_metric([*triplets.b, *triplets.c], groups * 2)
     if rouge is not None:
         scores[ROUGE_L] = np.array([row[places].max() for row, places in zip(rouge, np.tile(chosen, (2, 1)))])
     halves = {name: np.split(scores[name], 2) for name in SHOWN if name in scores}
-    return {name: agreement(*half, triplets.majority) for name, half in halves.items()}
+    return {name: is_right(*half, triplets.majority) for name, half in halves.items()}
 
 
 def choose(triplets: Triplets, number: int, rng: np.random.Generator) -> np.ndarray:
@@ -150,8 +150,36 @@ def choose(triplets: Triplets, number: int, rng: np.random.Generator) -> np.ndar
     return np.array([drawn[tuple(group)] for group in triplets.references])
 
 
-def run(triplets: Triplets, numbers: Sequence[int], num_draws: int, seed: int = 0) -> list[tuple]:
+def sign_tests(right: dict[str, np.ndarray]) -> list[list]:
+    """Compares each form of CIDEr with each other metric, pair by pair.
+
+    Args:
+        right: What `right_by_metric` returned.
+
+    Returns:
+        Rows: the two names, pairs that only the first is right about (or nearer to it, by a tie), pairs that only the
+        second is, and the two-sided p-value of the sign test.
+    """
+    from scipy.stats import binomtest
+
+    rows = []
+    for first, second in product(CIDERS, [name for name in right if name not in CIDERS]):
+        only_first, only_second = (int((right[a] > right[b]).sum()) for a, b in ((first, second), (second, first)))
+        unequal = only_first + only_second
+        p_value = float(binomtest(only_first, unequal).pvalue) if unequal else 1.0
+        rows.append([first, second, only_first, only_second, p_value])
+    return rows
+
+
+def run(triplets: Triplets, numbers: Sequence[int], num_draws: int, rouge: list | None, seed: int = 0) -> list[tuple]:
     """Measures agreement for each number of references over random draws of them.
+
+    Args:
+        triplets: The pairs.
+        numbers: Numbers of references.
+        num_draws: Draws for each number; all references are drawn once.
+        rouge: See `right_by_metric`.
+        seed: Decides the draws; those of one number do not depend on the other numbers.
 
     Returns:
         Rows (metric, number of references, draw, agreement), by metric, then number.
@@ -162,13 +190,12 @@ def run(triplets: Triplets, numbers: Sequence[int], num_draws: int, seed: int = 
     available = len(triplets.references[0])
     if not all(1 <= number <= available for number in numbers):
         raise ValueError(f"numbers of references are {list(numbers)}, expected 1..{available}")
-    rouge = rouge_l([*triplets.b, *triplets.c], triplets.references * 2) if has_rouge() else None
     rows = []
     for number in numbers:
         for draw in range(num_draws if number < available else 1):
             rng = np.random.default_rng([seed, number, draw])
-            found = agreement_by_metric(triplets, choose(triplets, number, rng), rouge)
-            rows += [(name, number, draw, value) for name, value in found.items()]
+            found = right_by_metric(triplets, choose(triplets, number, rng), rouge)
+            rows += [(name, number, draw, float(right.mean())) for name, right in found.items()]
     return sorted(rows, key=lambda row: (SHOWN.index(row[0]), *row[1:]))
 
 
@@ -212,11 +239,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     triplets = read_triplets(options.data)
     undecided = int((triplets.majority == 0).sum())
     print(f"{len(triplets.b)} pairs, {undecided} without majority left out; {options.draws} draws of references\n")
-    rows = run(triplets, options.numbers, options.draws, options.seed)
+    rouge = rouge_l([*triplets.b, *triplets.c], triplets.references * 2) if has_rouge() else None
+    rows = run(triplets, options.numbers, options.draws, rouge, options.seed)
     summary = summarize(rows)
     table = [[name, *(f"{mean:.4f} ± {deviation:.4f}" for mean, deviation in line.values())]
              for name, line in summary.items()]
     print_table(["metric", *map(str, sorted(set(options.numbers)))], table)
+    available = len(triplets.references[0])
+    print(f"\nWith all {available} references:\n")
+    right = right_by_metric(triplets, np.tile(np.arange(available), (len(triplets.b), 1)), rouge)
+    header = ["metric", "other", "only metric right", "only other right", "p of the sign test"]
+    print_table(header, sign_tests(right))
     write_csv(options.output / "consensus.csv", ["metric", "references", "draw", "agreement"], rows)
     draw_picture(summary, options.output / "consensus.png")
 

@@ -64,9 +64,9 @@ def test_votes_go_to_the_text_they_name(folder):
 def test_agreement_on_small_data(folder):
     """CIDEr prefers B, C, B; people B, C, C."""
     triplets = consensus.read_triplets(folder)
-    found = consensus.agreement_by_metric(triplets, np.tile(np.arange(3), (3, 1)), None)
+    found = consensus.right_by_metric(triplets, np.tile(np.arange(3), (3, 1)), None)
     assert set(found) == set(consensus.SHOWN) - {"ROUGE-L"}
-    assert found["CIDEr-D"] == found["BLEU-1"] == pytest.approx(2 / 3)
+    assert found["CIDEr-D"].tolist() == found["BLEU-1"].tolist() == [1.0, 1.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -75,12 +75,12 @@ def test_agreement_on_small_data(folder):
      ([1, 1], [0, 1], [1, 0], 1.0)],
 )  # fmt: skip
 def test_agreement(b, c, majority, expected):
-    assert consensus.agreement(np.array(b), np.array(c), np.array(majority)) == expected
+    assert consensus.is_right(np.array(b), np.array(c), np.array(majority)).mean() == expected
 
 
 def test_no_preference_at_all_is_an_error():
     with pytest.raises(ValueError, match="majority is 0 in all 2 pairs"):
-        consensus.agreement(np.ones(2), np.ones(2), np.zeros(2))
+        consensus.is_right(np.ones(2), np.ones(2), np.zeros(2))
 
 
 def test_pairs_of_one_image_draw_the_same_references(folder):
@@ -115,7 +115,14 @@ def test_wrong_folders_are_named(change, message, folder):
 @pytest.mark.parametrize("numbers", [[0], [4]])
 def test_numbers_of_references_out_of_range(numbers, folder):
     with pytest.raises(ValueError, match="expected 1..3"):
-        consensus.run(consensus.read_triplets(folder), numbers, 1)
+        consensus.run(consensus.read_triplets(folder), numbers, 1, None)
+
+
+def test_sign_test_by_hand():
+    """Four pairs for, none against: p = 2 / 2^4. A tie against a wrong answer counts for the tie."""
+    right = {name: np.array([1.0, 1.0, 1.0, 0.5, 0.0]) for name in consensus.CIDERS}
+    rows = consensus.sign_tests({**right, "BLEU-1": np.zeros(5), "BLEU-4": right["CIDEr"]})
+    assert rows[:2] == [["CIDEr, stems", "BLEU-1", 4, 0, pytest.approx(1 / 8)], ["CIDEr, stems", "BLEU-4", 0, 0, 1.0]]
 
 
 def test_short_form(folder, tmp_path, capsys):
@@ -143,5 +150,5 @@ def abstract50s(shared):
 @pytest.mark.parametrize("number, expected", [(1, 0.7165), (5, 0.7964), (10, 0.8247), (48, 0.8247)])
 def test_abstract50s_with_the_first_references(number, expected, abstract50s):
     assert (abstract50s.majority == 0).sum() == 12
-    found = consensus.agreement_by_metric(abstract50s, np.tile(np.arange(number), (400, 1)), None)
-    assert found["CIDEr-D"] == pytest.approx(expected, abs=5e-5)
+    found = consensus.right_by_metric(abstract50s, np.tile(np.arange(number), (400, 1)), None)
+    assert found["CIDEr-D"].mean() == pytest.approx(expected, abs=5e-5)
