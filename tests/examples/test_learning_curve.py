@@ -15,6 +15,15 @@ from examples.lesson.model import make_model  # noqa: E402
 SUITE = world.build_eval_suite()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Several workers with several threads each wait for one another."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def all_captions(scenes):
     """Every wording of every scene."""
     return {
