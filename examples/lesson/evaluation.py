@@ -20,7 +20,8 @@ def evaluate(model: VisionLanguageModel, suite: EvalSuite) -> dict[str, float]:
 
     Returns:
         `i2t_r@1`, `i2t_r@5`, `i2t_r@10`, `i2t_mrr`, the same for `t2i`; `vqa_em` (equal to the right answer) and
-        `vqa_soft` (min(people who gave it / 3, 1)); `bleu4` (of the corpus, without smoothing) and `cider` (CIDEr-D).
+        `vqa_soft` (min(people who gave it / 3, 1)); `bleu4` (of the corpus, without smoothing; not the mean over
+        sentences that the course lesson takes) and `cider` (CIDEr-D).
     """
     was_training = model.training
     model.eval()
