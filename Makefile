@@ -37,6 +37,8 @@ demo: $(VENV)/.demo
 		--references $(DATA)/caption_references.json
 	@$(VENV)/bin/python -m metrics score vqa_accuracy --predictions $(DATA)/vqa_results.json \
 		--references $(DATA)/vqa_annotations.json
+	@$(VENV)/bin/python -m metrics score recall_at_k --image-embeddings $(DATA)/image_embeddings.npy \
+		--text-embeddings $(DATA)/text_embeddings.npy --references $(DATA)/retrieval_references.json
 
 examples: $(VENV)/.examples
 	$(VENV)/bin/python -m examples.learning_curve --seeds 0 1 2 3 4 5 6 7 8 9

@@ -11,6 +11,7 @@ from metrics.utils.ngrams import Encoder, caption_counts
 
 METRICS = ("cider", "bleu4")
 ITEMS, ID = "images", "image_id"
+REQUIRED = ("predictions", "references")
 _SMOOTHINGS = {"true": True, "false": False, **{name: name for name in ("epsilon", "add-k", "exp", "coco")}}
 
 

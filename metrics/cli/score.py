@@ -6,9 +6,9 @@ import json
 import sys
 from collections.abc import Callable
 
-from metrics.cli import captions, vqa
+from metrics.cli import captions, retrieval, vqa
 
-_FAMILIES = (captions, vqa)
+_FAMILIES = (captions, vqa, retrieval)
 _METRICS = [name for family in _FAMILIES for name in family.METRICS]
 
 
@@ -24,16 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--predictions",
         "--pred_path",
-        required=True,
         metavar="FILE",
         help="JSON: a list of {image_id, caption} (VQA: {question_id, answer}), or an annotation file",
     )
     parser.add_argument(
         "--references",
         "--refe_path",
-        required=True,
         metavar="FILE",
-        help="JSON: the same formats (VQA: an annotation file)",
+        help="JSON: the same formats (VQA: an annotation file; retrieval: per image, its list of texts)",
     )
     parser.add_argument(
         "--allow-missing", action="store_true", help="leave out ids that only one file has, and say how many"
@@ -52,6 +50,10 @@ def run(options: argparse.Namespace) -> int:
         kinds = " or ".join(", ".join(family.METRICS) for family in families)
         raise ValueError(f"metrics are {', '.join(names)}, expected all of one kind: {kinds}")
     (family,) = families
+    missing = [f"--{name}" for name in family.REQUIRED if getattr(options, name) is None]
+    if missing:
+        raise ValueError(f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing, expected for "
+                         f"{', '.join(names)}")  # fmt: skip
     data, reports = family.run(names, options)
     if data.left_out:
         print(f"left out {data.left_out} ids that only one file has", file=sys.stderr)
@@ -75,7 +77,9 @@ def _print_table(reports: list[captions.Report], show: Callable[[str, object], s
 
 
 def _write_samples(path: str, id_name: str, data, reports: list[captions.Report]) -> None:
-    columns = {id_name: data.ids, "prediction": data.predictions}
+    columns = {id_name: data.ids}
+    if data.predictions is not None:
+        columns["prediction"] = data.predictions
     for report in reports:
         columns.update(report.samples)
     with open(path, "w", encoding="utf-8", newline="") as file:

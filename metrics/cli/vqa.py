@@ -27,6 +27,7 @@ from metrics.vqa_accuracy.protocols import (
 
 METRICS = ("vqa_accuracy",)
 ITEMS, ID = "questions", "question_id"
+REQUIRED = ("predictions", "references")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -121,8 +121,8 @@ def _first_of_each(vectors: np.ndarray, ids: np.ndarray, name: str) -> tuple[np.
         kept = vectors[first[place[part]]]
         far = np.abs(vectors[part] - kept).max(axis=1) > SAME * np.maximum(np.linalg.norm(kept, axis=1), 1)
         if far.any():
-            raise ValueError(f"{far.sum()} rows repeat a {name} id with another vector, the first is id "
-                             f"{ids[part[far][0]]!r}, expected one vector per id")  # fmt: skip
+            raise ValueError(f"{far.sum()} rows repeat one of {name}_ids with another vector, the first {name} id is "
+                             f"{ids[part[far][0]]}, expected one vector per id")  # fmt: skip
     return vectors[first], distinct, place
 
 

@@ -10,8 +10,6 @@ from .arrays import as_matrix, check_numbers, device_of, row_blocks
 from .base import as_list, describe
 from .ranks import Pairs
 
-SIMILARITIES = ("cosine", "dot")
-
 
 class Embeddings(NamedTuple):
     """The embeddings of both sides, (items, dimensions) each, and the device (a GPU) that they came from, or None."""
@@ -43,20 +41,18 @@ def check_similarity(matrix):
     return matrix
 
 
-def check_embeddings(images, texts, similarity: str) -> Embeddings:
-    """Checks the embeddings of both sides: finite, of as many dimensions, and no product out of range.
+def check_embeddings(images, texts) -> Embeddings:
+    """Checks the embeddings of both sides: finite, and of as many dimensions.
 
     Raises:
-        ValueError: One of these fails, or the similarity is unknown.
+        ValueError: They are not.
         TypeError: They hold something else than numbers.
 
-    >>> check_embeddings([[1.0, 2.0]], [[1.0]], "cosine")
+    >>> check_embeddings([[1.0, 2.0]], [[1.0]])
     Traceback (most recent call last):
         ...
     ValueError: image_embeddings have 2 dimensions and text_embeddings 1, expected as many
     """
-    if similarity not in SIMILARITIES:
-        raise ValueError(f"similarity is {similarity!r}, expected one of {', '.join(SIMILARITIES)}")
     sides = {"image_embeddings": images, "text_embeddings": texts}
     device = device_of(images) or device_of(texts)
     for place, side in sides.items():
@@ -66,8 +62,8 @@ def check_embeddings(images, texts, similarity: str) -> Embeddings:
         check_numbers(sides[place], place, finite=True)
     images, texts = sides.values()
     if images.shape[1] != texts.shape[1]:
-        counts = f"image_embeddings have {images.shape[1]} dimensions and text_embeddings {texts.shape[1]}"
-        raise ValueError(f"{counts}, expected as many")
+        raise ValueError(f"image_embeddings have {images.shape[1]} dimensions and text_embeddings {texts.shape[1]}, "
+                         "expected as many")  # fmt: skip
     return Embeddings(images, texts, device)
 
 

@@ -7,6 +7,7 @@ and two numbers for one pair let a correct item beat itself.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from typing import NamedTuple
 
@@ -144,17 +145,23 @@ def _range(items: np.ndarray) -> np.ndarray:
 
 
 class Arithmetic:
-    """The work on blocks, in NumPy. device.py has the same three methods for a GPU."""
+    """The work on blocks, in NumPy. device.py has the same three methods for a GPU.
+
+    Results go into buffers: fresh memory for every block would cost as much as the counting.
+    """
 
     def __init__(self):
-        self._buffer = np.empty(0)
+        self._buffers = {}
+
+    def _buffer(self, name, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
+        size = shape[0] * shape[1]
+        if name not in self._buffers or self._buffers[name].size < size:
+            self._buffers[name] = np.empty(size, dtype)
+        return self._buffers[name][:size].reshape(shape)
 
     def multiply(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """rows @ columns.T, into one buffer: fresh memory for every block would cost more than the counting."""
-        size = len(rows) * len(columns)
-        if self._buffer.size < size or self._buffer.dtype != rows.dtype:
-            self._buffer = np.empty(size, rows.dtype)
-        return np.matmul(rows, columns.T, out=self._buffer[:size].reshape(len(rows), len(columns)))
+        """rows @ columns.T, until the next call."""
+        return np.matmul(rows, columns.T, out=self._buffer("product", (len(rows), len(columns)), rows.dtype))
 
     def put(self, block: np.ndarray, places: tuple, values: np.ndarray) -> None:
         """Sets single numbers of a block."""
@@ -167,8 +174,10 @@ class Arithmetic:
         (array([0, 1]), array([2, 1]))
         """
         thresholds = thresholds if axis else thresholds[:, None]
-        masks = (compare(block, thresholds) for compare in (np.greater, np.greater_equal))
-        above, at_least = (_true_values(mask, axis) for mask in masks)
+        # Directions are counted in threads of their own, so each has its buffer.
+        mask = self._buffer(axis, block.shape, np.dtype(bool))
+        comparisons = (compare(block, thresholds, out=mask) for compare in (np.greater, np.greater_equal))
+        above, at_least = (_true_values(true, axis) for true in comparisons)
         return above, at_least - above
 
 
@@ -198,16 +207,20 @@ def count(
     Returns:
         The counts of rows and of columns, None where left out.
     """
-    directions = [None if t is None else (t, Counts(*np.zeros((2, *t.shape), np.int64)))
-                  for t in (row_thresholds, column_thresholds)]  # fmt: skip
-    for pieces in progress(blocks):
-        for rows, columns, block in pieces:
-            for axis, items in ((0, rows), (1, columns)):
-                if directions[axis] is None:
-                    continue
-                thresholds, counts = directions[axis]
-                for layer, values in enumerate(thresholds):
-                    better, equal = blocks.count(block, values[items], axis)
-                    counts.better[layer, items] += better
-                    counts.equal[layer, items] += equal
-    return tuple(direction and direction[1] for direction in directions)
+    directions = [None if t is None else (axis, t, Counts(*np.zeros((2, *t.shape), np.int64)))
+                  for axis, t in enumerate((row_thresholds, column_thresholds))]  # fmt: skip
+
+    def add(direction: tuple, items, block) -> None:
+        axis, thresholds, counts = direction
+        for layer, values in enumerate(thresholds):
+            better, equal = blocks.count(block, values[items], axis)
+            counts.better[layer, items] += better
+            counts.equal[layer, items] += equal
+
+    with ThreadPoolExecutor(2) as pool:
+        for pieces in progress(blocks):
+            for *sides, block in pieces:
+                tasks = [pool.submit(add, each, items, block) for each, items in zip(directions, sides) if each]
+                for task in tasks:
+                    task.result()
+    return tuple(direction and direction[2] for direction in directions)

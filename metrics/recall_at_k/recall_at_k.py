@@ -15,13 +15,12 @@
 
 import datasets
 import evaluate
-import numpy as np
 
 from .arrays import as_matrix
 from .base import Checked
 from .buffered import paired_rows, read, similarity_rows
 from .device import DeviceArithmetic
-from .inputs import Embeddings, check_pairs
+from .inputs import check_pairs
 from .ranks import count
 from .reporting import report
 from .scoring import check_items, sample_scores, signature_settings
@@ -121,8 +120,7 @@ class RecallAtK(Checked, evaluate.Metric):
                              "other processes would be lost. Use add_batch")  # fmt: skip
         if self.writer is not None:
             raise ValueError("there are batches already, expected compute() of these, or reset() before other data")
-        items = check_items(predictions, image_embeddings, text_embeddings, kwargs.get("similarity", "cosine"))
-        return self._compute(items, references, **kwargs)
+        return self._compute(check_items(predictions, image_embeddings, text_embeddings), references, **kwargs)
 
     def add_batch(
         self,
@@ -178,23 +176,27 @@ class RecallAtK(Checked, evaluate.Metric):
         folds=None,
         per_sample=False,
     ):
-        ids = None
-        if hasattr(predictions, "type"):
+        if hasattr(predictions, "chunks"):
+            if backward_references is not None:
+                raise ValueError("backward_references are passed after add_batch, expected None: batches have pairs")
             items, pairs, ids = read(predictions, references)
             pairs = (pairs, pairs)
         else:
-            items, pairs = predictions, check_pairs(references, backward_references, *predictions.shape)
-        kind = similarity if isinstance(items, Embeddings) else None
-        settings = {"k": k, "ties": ties, "no_correct": no_correct}
-        names = {"query_name": query_name, "gallery_name": gallery_name, "recall_fraction": recall_fraction}
-        options = {"directions": directions, "folds": folds}
-        statistics, results = report(items, pairs, similarity, **options, **settings, **names)
+            items, ids = predictions, None
+            pairs = check_pairs(references, backward_references, *items.shape)
+        scoring = {
+            "k": k,
+            "ties": ties,
+            "no_correct": no_correct,
+            "query_name": query_name,
+            "gallery_name": gallery_name,
+            "recall_fraction": recall_fraction,
+        }
+        statistics, results, self._last_signature = report(items, pairs, similarity, directions, folds, **scoring)
         if per_sample:
-            samples = sample_scores(statistics, **settings, **names)
-            results["per_sample"] = {key: values.tolist() for key, values in samples.items()}
+            samples = {key: values.tolist() for key, values in sample_scores(statistics, **scoring).items()}
             if ids:
-                rows = zip(statistics["direction"].tolist(), statistics["query"].tolist())
-                results["per_sample"]["query"] = [ids[direction][query] for direction, query in rows]
-        correct = np.unique(np.bincount(pairs[0].rows, minlength=items.shape[0]))
-        self._sign(map(range, correct.tolist()), similarity=kind, **options, **settings)
+                rows = zip(statistics["direction"].tolist(), samples["query"])
+                samples["query"] = [ids[direction][query] for direction, query in rows]
+            results["per_sample"] = samples
         return results

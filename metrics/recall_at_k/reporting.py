@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from .base import check_options
+from .base import check_options, reference_counts, signature
 from .inputs import Embeddings
 from .ranks import Pairs
 from .scoring import count_pairs, direction_name, score, signature_settings
@@ -18,8 +18,8 @@ def report(
     folds: int | None = None,
     progress: Callable[[Iterable], Iterable] = iter,
     **scoring,
-) -> tuple[dict[str, np.ndarray], dict]:
-    """Counts and scores.
+) -> tuple[dict[str, np.ndarray], dict, str]:
+    """Counts, scores and signs.
 
     Args:
         items, pairs: What `scoring.check_items` and `inputs.check_pairs` returned.
@@ -30,7 +30,7 @@ def report(
     Returns:
         The statistics, and the results: the scores, the numbers of items (`num_i`, `num_t`), of queries left out
         (`num_skipped`) and of zero vectors, whose similarity is 0 (`num_zero_vectors`, of embeddings under "cosine"),
-        and `folds`, the mean scores.
+        and `folds`, the mean scores; and the signature, with the number of correct texts per image.
 
     Raises:
         ValueError: An option is wrong, or the images are no multiple of the folds.
@@ -43,7 +43,16 @@ def report(
     if folds is not None:
         parts = [score(count_pairs(*part, **options, **fraction), **scoring) for part in _folds(items, pairs, folds)]
         results["folds"] = {key: float(np.mean([part[key] for part in parts])) for key in parts[0]}
-    return statistics, results
+    similarity = similarity if isinstance(items, Embeddings) else None
+    name, settings = signature_settings(**{**options, "similarity": similarity}, folds=folds, **_settings(**scoring))
+    correct = np.unique(np.bincount(pairs[0].rows, minlength=items.shape[0]))
+    settings["refs"] = reference_counts(map(range, correct.tolist()))
+    return statistics, results, signature(name, settings)
+
+
+def _settings(query_name=None, gallery_name=None, recall_fraction=None, **scoring) -> dict:
+    """What of the options the scores depend on."""
+    return scoring
 
 
 def _check(folds, options, query_name="i", gallery_name="t", recall_fraction=False, **scoring) -> Sequence[int]:

@@ -17,6 +17,7 @@ from .ranks import Counts, MatrixBlocks, Pairs, ProductBlocks, count
 from .ties import TIES, first_ranks, found, hits, reciprocal_ranks
 from .vectors import Vectors, check_range
 
+SIMILARITIES = ("cosine", "dot")
 DIRECTIONS = ("both", "forward", "backward")
 NO_CORRECT = ("skip", "zero", "error")
 
@@ -57,12 +58,12 @@ def sample_statistics(
     >>> sample_statistics([[3, 4], [1, 5]])["better"].tolist()
     [1, 0, 0, 0]
     """
-    items = check_items(predictions, image_embeddings, text_embeddings, similarity)
+    items = check_items(predictions, image_embeddings, text_embeddings)
     pairs = check_pairs(references, backward_references, *items.shape)
     return count_pairs(items, pairs, similarity, directions, fraction_at, progress)
 
 
-def check_items(predictions, image_embeddings, text_embeddings, similarity: str = "cosine"):
+def check_items(predictions, image_embeddings, text_embeddings):
     """Checks what is compared.
 
     Returns:
@@ -75,7 +76,7 @@ def check_items(predictions, image_embeddings, text_embeddings, similarity: str 
     if embeddings == (predictions is not None):
         raise ValueError("expected either predictions (a similarity matrix), or image_embeddings and text_embeddings")
     if embeddings:
-        return check_embeddings(image_embeddings, text_embeddings, similarity)
+        return check_embeddings(image_embeddings, text_embeddings)
     return check_similarity(predictions)
 
 
@@ -93,6 +94,7 @@ def count_pairs(
         ValueError: An option is wrong, or dot products could leave the range of their type.
     """
     check_choice(directions, DIRECTIONS, "directions")
+    check_choice(similarity, SIMILARITIES, "similarity")
     fraction_at = check_k(fraction_at) if len(fraction_at) else ()
     blocks = _blocks(items, similarity)
     values = np.split(blocks.define(Pairs(*map(np.concatenate, zip(*pairs)))), [len(pairs[0].rows)])
@@ -341,6 +343,7 @@ def check_k(k) -> list[int]:
     >>> check_k((10, 1, 1)), check_k(3)
     ([1, 10], [3])
     """
+    k = tuple(k) if isinstance(k, range) else k
     numbers_ = [k] if isinstance(k, numbers.Number | str | None) else as_list(k, "k")
     if not numbers_:
         raise ValueError("k is empty, expected at least one number of items")

@@ -71,7 +71,7 @@ def test_blocks_count_what_the_whole_matrix_counts(monkeypatch, height, width, r
 @pytest.mark.parametrize("dimensions", [1, 3, 100, 512])
 @pytest.mark.parametrize("rows, columns", [(1, 7), (5, 130), (33, 64), (300, 1000)])
 def test_a_collapsed_model_is_at_chance_exactly(rows, columns, dimensions):
-    # A product of such embeddings holds several numbers, an ulp apart: in which place of a block a pair stands matters.
+    # A product of such embeddings holds several numbers, an ulp apart: the place in a block matters.
     rng = np.random.default_rng(dimensions)
     images = np.tile(rng.standard_normal(dimensions).astype(np.float32), (rows, 1))
     texts = np.tile(rng.standard_normal(dimensions).astype(np.float32), (columns, 1))
