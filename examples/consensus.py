@@ -20,11 +20,25 @@ from typing import NamedTuple
 import numpy as np
 
 from examples.caption_scores import CIDERS, ROUGE_L, has_rouge, rouge_l, scores_by_metric
-from examples.output import STYLES, is_there, make_parser, new_figure, print_table, save_figure, write_csv
+from examples.output import is_there, make_parser, new_figure, print_table, save_figure, write_csv
 from metrics.utils.files import captions_by_image, read_captions
 
 SHOWN = [*CIDERS, "BLEU-1", "BLEU-4", ROUGE_L]
 NUMBERS = [1, 2, 5, 10, 20, 30, 40, 48]
+
+# One line of the picture each, told apart without colour: by marker, dash and grey value.
+STYLES = [
+    {"marker": marker, "linestyle": dash, "color": grey}
+    for marker, dash, grey in (
+        ("o", "-", "black"),
+        ("s", "--", "black"),
+        ("^", "-", "dimgray"),
+        ("D", ":", "black"),
+        ("v", "--", "dimgray"),
+        ("x", "-.", "gray"),
+        ("P", ":", "dimgray"),
+    )
+]
 
 
 class Triplets(NamedTuple):
@@ -191,7 +205,7 @@ def run(triplets: Triplets, numbers: Sequence[int], num_draws: int, rouge: list 
     if not all(1 <= number <= available for number in numbers):
         raise ValueError(f"numbers of references are {list(numbers)}, expected 1..{available}")
     rows = []
-    for number in numbers:
+    for number in sorted(set(numbers)):
         for draw in range(num_draws if number < available else 1):
             rng = np.random.default_rng([seed, number, draw])
             found = right_by_metric(triplets, choose(triplets, number, rng), rouge)

@@ -9,20 +9,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "examples" / "results"
 
-# Told apart without colour: by marker, dash and grey value.
-STYLES = [
-    {"marker": marker, "linestyle": dash, "color": grey}
-    for marker, dash, grey in (
-        ("o", "-", "black"),
-        ("s", "--", "black"),
-        ("^", "-", "dimgray"),
-        ("D", ":", "black"),
-        ("v", "--", "dimgray"),
-        ("x", "-.", "gray"),
-        ("P", ":", "dimgray"),
-    )
-]
-
 
 def make_parser(description: str, data: str | None = None) -> argparse.ArgumentParser:
     """A parser with the options of every experiment: `--output`, and `--data` where it reads real data.
