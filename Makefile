@@ -4,10 +4,11 @@ VENV := .venv
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt
 DATA := examples/data
 
-.PHONY: help demo test lint fix-copies bench test-oldest clean
+.PHONY: help demo examples test lint fix-copies bench test-oldest clean
 
 help:
 	@echo "make demo         score the small files in $(DATA) and print a table (installs numpy only)"
+	@echo "make examples     run the experiments of the README (those on real data skip where ../shared/data is missing)"
 	@echo "make test         install everything, lint, check the copies, run all tests"
 	@echo "make fix-copies   write each metric's copies of metrics/utils"
 	@echo "make bench        compare speed and memory with other implementations"
@@ -23,7 +24,12 @@ $(VENV)/.demo: $(VENV)/bin/python .ci/constraints.txt
 # torch stands alone first: some machines have its CPU build at hand, and the rest must not pull in another.
 $(VENV)/.test: $(VENV)/.demo requirements.txt pyproject.toml
 	$(PIP) torch
-	$(PIP) -r requirements.txt pytest pytest-xdist hypothesis ruff scipy sacrebleu "setuptools>=64"
+	$(PIP) -r requirements.txt pytest pytest-xdist hypothesis ruff scipy sacrebleu matplotlib rouge-score "setuptools>=64"
+	@touch $@
+
+$(VENV)/.examples: $(VENV)/.demo pyproject.toml
+	$(PIP) torch
+	$(PIP) nltk scipy matplotlib rouge-score
 	@touch $@
 
 demo: $(VENV)/.demo
@@ -33,6 +39,13 @@ demo: $(VENV)/.demo
 		--references $(DATA)/vqa_annotations.json
 	@$(VENV)/bin/python -m metrics score recall_at_k --image-embeddings $(DATA)/image_embeddings.npy \
 		--text-embeddings $(DATA)/text_embeddings.npy --references $(DATA)/retrieval_references.json
+
+examples: $(VENV)/.examples
+	$(VENV)/bin/python -m examples.learning_curve --seeds 0 1 2 3 4 5 6 7 8 9
+	$(VENV)/bin/python -m examples.consensus
+	$(VENV)/bin/python -m examples.human_correlation
+	$(VENV)/bin/python -m examples.human_ceiling
+	$(VENV)/bin/python -m examples.tokenizer_effect
 
 lint: $(VENV)/.test
 	$(VENV)/bin/ruff check .

@@ -79,6 +79,18 @@ def _caption(row, place: str) -> tuple[str, str]:
     return str(image_id), caption
 
 
+def captions_by_image(path: str) -> dict[str, list[str]]:
+    """Reads the captions of each image, in the order of the file.
+
+    Raises:
+        ValueError: see `read_captions`.
+    """
+    groups: dict[str, list[str]] = {}
+    for image_id, caption in read_captions(path):
+        groups.setdefault(image_id, []).append(caption)
+    return groups
+
+
 def pair_captions(predictions_path: str, references_path: str, allow_missing: bool = False) -> CaptionSet:
     """Brings the captions of two files together by image id.
 
@@ -90,9 +102,7 @@ def pair_captions(predictions_path: str, references_path: str, allow_missing: bo
     Raises:
         ValueError: An id has two predictions, or ids are missing or unknown; a few of them are named.
     """
-    references: dict[str, list[str]] = {}
-    for image_id, caption in read_captions(references_path):
-        references.setdefault(image_id, []).append(caption)
+    references = captions_by_image(references_path)
     pairs = read_captions(predictions_path)
     predictions = dict(pairs)
     if len(predictions) < len(pairs):
