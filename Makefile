@@ -4,10 +4,11 @@ VENV := .venv
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt
 DATA := examples/data
 
-.PHONY: help demo test lint fix-copies bench test-oldest clean
+.PHONY: help demo demo-entity test lint fix-copies bench test-oldest clean
 
 help:
 	@echo "make demo         score the small files in $(DATA) and print a table (installs numpy only)"
+	@echo "make demo-entity  the row of entity_score (installs torch and transformers, downloads t5-base and NLTK's data)"
 	@echo "make test         install everything, lint, check the copies, run all tests"
 	@echo "make fix-copies   write each metric's copies of metrics/utils"
 	@echo "make bench        compare speed and memory with other implementations"
@@ -21,6 +22,11 @@ $(VENV)/.demo: $(VENV)/bin/python .ci/constraints.txt
 	@touch $@
 
 # torch stands alone first: some machines have its CPU build at hand, and the rest must not pull in another.
+$(VENV)/.entity: $(VENV)/.demo
+	$(PIP) torch
+	$(PIP) transformers nltk
+	@touch $@
+
 $(VENV)/.test: $(VENV)/.demo requirements.txt pyproject.toml
 	$(PIP) torch
 	$(PIP) -r requirements.txt pytest pytest-xdist hypothesis ruff scipy sacrebleu "setuptools>=64"
@@ -31,6 +37,11 @@ demo: $(VENV)/.demo
 		--references $(DATA)/caption_references.json
 	@$(VENV)/bin/python -m metrics score vqa_accuracy --predictions $(DATA)/vqa_results.json \
 		--references $(DATA)/vqa_annotations.json
+	@printf '\nentity_score needs torch, transformers and a T5 model: make demo-entity fetches them and prints its row.\n'
+
+demo-entity: $(VENV)/.entity
+	@$(VENV)/bin/python -m metrics score entity_score --predictions $(DATA)/caption_predictions.json \
+		--references $(DATA)/caption_references.json --model-path t5-base
 
 lint: $(VENV)/.test
 	$(VENV)/bin/ruff check .

@@ -15,8 +15,8 @@ _SMOOTHINGS = {"true": True, "false": False, **{name: name for name in ("epsilon
 
 
 class Report(NamedTuple):
-    """What one metric says of one set of captions: results, one list per sample and key, the signature, and a last line
-    that is printed as it is."""
+    """What one metric says of one set of captions: results, one list per sample and key, and the signature; perhaps a
+    last line that is printed as it is."""
 
     name: str
     results: dict

@@ -480,9 +480,9 @@ def report(arguments: argparse.Namespace, host: list[str], datasets: list[dict],
     return "\n".join([*lines, *linearity(datasets, results)])
 
 
-def write_section(path: Path, section: str) -> None:
+def write_section(path: Path, section: str, markers: tuple[str, str] = MARKERS) -> None:
     """Puts the section between its markers, leaving the rest of the file as it is."""
-    start, end = MARKERS
+    start, end = markers
     text = path.read_text(encoding="utf-8") if path.exists() else "# Benchmarks\n"
     block = f"{start}\n{section.rstrip()}\n{end}"
     if start in text and end in text:

@@ -13,9 +13,9 @@ import pytest
 from metrics.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[2]
-PREDICTIONS = [{"image_id": "b", "caption": "a man plays a guitar."}, {"image_id": "a", "caption": "she sings."}]
+PREDICTIONS = [{"image_id": "b", "caption": "a man plays a guitar."}, {"image_id": "a", "caption": "she is talking."}]
 REFERENCES = [{"image_id": "a", "caption": "two dogs run on green grass."},
-              {"image_id": "b", "caption": "a man with a red guitar sings on a stage."}]
+              {"image_id": "b", "caption": "a man with a red guitar stands on a stage."}]
 
 
 def write(folder, predictions=PREDICTIONS, references=REFERENCES):

@@ -17,7 +17,7 @@ def states_of(words, width, tokenizer, model):
     """One batch of words, padded to a width."""
     inputs = tokenizer(words, return_tensors="pt", padding=True, truncation=True)
     padded = {key: F.pad(inputs[key], (0, width - inputs[key].shape[1])) for key in ("input_ids", "attention_mask")}
-    return model.encoder(**padded).last_hidden_state
+    return model.encoder(**{key: rows.to(model.device) for key, rows in padded.items()}).last_hidden_state
 
 
 def similarity_of(predicted, reference, tokenizer, model):

@@ -24,8 +24,8 @@ PREDICTION = (
 )
 REFERENCE = (
     "inside a man speaks into a microphone. a speech is being delivered by a man with white and black hair on his "
-    "temples a black suit a white shirt and a tie with light and blue and white diagonal stripes. the man is backed by "
-    "a sizable red wall. the man is in front of two microphones. he has a rhythm to his speech."
+    "temples a black suit a white shirt and a tie with light and blue and white diagonal stripes. the man is backed "
+    "by a sizable red wall. the man is in front of two microphones. he has a rhythm to his speech."
 )
 
 
@@ -55,7 +55,7 @@ def pairs(nltk_data):
         with open(path, encoding="utf-8", newline="") as file:
             texts = [row[-1].lower().rstrip(".") + "." for row in csv.reader(file)][1:]
     made = [(" ".join(rng.sample(texts, rng.randint(1, 4))), " ".join(rng.sample(texts, 3))) for _ in range(298)]
-    return [*made, (made[0][1], made[0][1]), ("She laughs, and sings!", made[1][0])]
+    return [*made, (made[0][1], made[0][1]), ("it is raining.", made[1][0])]
 
 
 class OneHot:
