@@ -143,7 +143,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 2000], help="numbers of pairs")
     parser.add_argument("--straight", type=int, default=100, help="pairs scored one at a time")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--dtypes", nargs="+", default=["float32", "bfloat16"])
+    parser.add_argument("--dtypes", nargs="+", default=["float32"])
     parser.add_argument("--output", type=Path, default=Path("tests/benchmarks/RESULTS.md"))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

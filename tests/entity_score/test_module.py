@@ -1,6 +1,10 @@
 """entity_score as users of evaluate have it: keys, batches, signature, errors, and nothing left behind."""
 
+import os
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +35,16 @@ def test_results(metric, options):
     assert samples["entity_score"][2] == results["entity_score_max"] == pytest.approx(1.00005, abs=1e-8)
     assert samples["entity_score"][1] != samples["entity_score"][1]
     pickle.dumps(results)
+
+
+def test_loads_from_another_folder_with_an_empty_cache(tmp_path):
+    """Every sibling is copied, and neither torch nor NLTK is needed before the first score."""
+    code = "import sys, evaluate; print(evaluate.load(sys.argv[1]).signature())"
+    folder = Path(__file__).resolve().parents[2] / "metrics" / "entity_score"
+    environment = {**os.environ, "HF_HOME": str(tmp_path), "HF_MODULES_CACHE": str(tmp_path / "modules")}
+    result = subprocess.run([sys.executable, "-I", "-c", code, str(folder)], cwd=tmp_path, env=environment,
+                            capture_output=True, text=True, timeout=300)
+    assert result.stdout.startswith("entity_score|formula:favdbench|"), result.stderr
 
 
 def test_signature(metric, options):

@@ -121,7 +121,7 @@ def test_block_size_order_and_cache_change_nothing(pairs, t5_folder, monkeypatch
 
     whole = sample_statistics(*zip(*pairs), encoder=T5Encoder(str(t5_folder), batch_size=64))
     order = np.random.default_rng(0).permutation(len(pairs))
-    monkeypatch.setattr(similarity, "BLOCK_ENTITIES", 20)
+    monkeypatch.setattr(similarity, "BLOCK_TOKENS", 200)
     monkeypatch.setattr(t5, "CACHE_BYTES", 2000)
     t5._load.cache_clear()
     again = sample_statistics(*zip(*[pairs[i] for i in order]), encoder=T5Encoder(str(t5_folder), batch_size=3))
