@@ -4,11 +4,12 @@ VENV := .venv
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt
 DATA := examples/data
 
-.PHONY: help demo examples test lint fix-copies bench test-oldest clean
+.PHONY: help demo demo-entity examples test lint fix-copies bench test-oldest clean
 
 help:
 	@echo "make demo         score the small files in $(DATA) and print a table (installs numpy only)"
 	@echo "make examples     run the experiments of the README (those on real data skip where ../shared/data is missing)"
+	@echo "make demo-entity  the row of entity_score (installs torch and transformers, downloads t5-base and NLTK's data)"
 	@echo "make test         install everything, lint, check the copies, run all tests"
 	@echo "make fix-copies   write each metric's copies of metrics/utils"
 	@echo "make bench        compare speed and memory with other implementations"
@@ -22,6 +23,11 @@ $(VENV)/.demo: $(VENV)/bin/python .ci/constraints.txt
 	@touch $@
 
 # torch stands alone first: some machines have its CPU build at hand, and the rest must not pull in another.
+$(VENV)/.entity: $(VENV)/.demo
+	$(PIP) torch
+	$(PIP) transformers nltk
+	@touch $@
+
 $(VENV)/.test: $(VENV)/.demo requirements.txt pyproject.toml
 	$(PIP) torch
 	$(PIP) -r requirements.txt pytest pytest-xdist hypothesis ruff scipy sacrebleu matplotlib rouge-score "setuptools>=64"
@@ -39,6 +45,7 @@ demo: $(VENV)/.demo
 		--references $(DATA)/vqa_annotations.json
 	@$(VENV)/bin/python -m metrics score recall_at_k --image-embeddings $(DATA)/image_embeddings.npy \
 		--text-embeddings $(DATA)/text_embeddings.npy --references $(DATA)/retrieval_references.json
+	@printf '\nentity_score needs torch, transformers and a T5 model: make demo-entity fetches them and prints its row.\n'
 
 examples: $(VENV)/.examples
 	$(VENV)/bin/python -m examples.learning_curve --seeds 0 1 2 3 4 5 6 7 8 9
@@ -46,6 +53,10 @@ examples: $(VENV)/.examples
 	$(VENV)/bin/python -m examples.human_correlation
 	$(VENV)/bin/python -m examples.human_ceiling
 	$(VENV)/bin/python -m examples.tokenizer_effect
+
+demo-entity: $(VENV)/.entity
+	@$(VENV)/bin/python -m metrics score entity_score --predictions $(DATA)/caption_predictions.json \
+		--references $(DATA)/caption_references.json --model-path t5-base
 
 lint: $(VENV)/.test
 	$(VENV)/bin/ruff check .

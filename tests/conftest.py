@@ -64,8 +64,10 @@ def nltk_data(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def t5_folder(tmp_path_factory) -> Path:
     """A tiny T5 encoder with random weights; t5-base's vocabulary where it is, else one of a few hundred pieces."""
-    pytest.importorskip("torch")
+    torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")
+    # So small a model gains nothing by threads, and those of several test processes wait for each other.
+    torch.set_num_threads(1)
     from tests import tiny_models
 
     return tiny_models.write_t5(tmp_path_factory.mktemp("t5"), SHARED / "data" / "t5_vocabulary")

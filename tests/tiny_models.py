@@ -1,4 +1,4 @@
-"""Small stand-ins for what entity_score downloads: NLTK's tagger and tokenizer, and a T5 encoder with its vocabulary."""
+"""Small stand-ins for what entity_score downloads: NLTK's tagger and tokenizer, a T5 encoder and its vocabulary."""
 
 import json
 import random
@@ -8,20 +8,21 @@ from pathlib import Path
 
 TAGGED = """\
 a/DT man/NN plays/VBZ a/DT guitar/NN ./.
-a/DT man/NN with/IN a/DT red/JJ guitar/NN sings/VBZ on/IN a/DT stage/NN ./.
-the/DT woman/NN speaks/VBZ and/CC a/DT dog/NN barks/VBZ in/IN the/DT park/NN ./.
+a/DT man/NN with/IN a/DT red/JJ guitar/NN stands/VBZ on/IN a/DT stage/NN ./.
+the/DT woman/NN speaks/VBZ and/CC a/DT dog/NN runs/VBZ in/IN the/DT park/NN ./.
 two/CD dogs/NNS run/VBP on/IN green/JJ grass/NN ./.
-he/PRP runs/VBZ quickly/RB and/CC sings/VBZ ./.
+he/PRP runs/VBZ quickly/RB ./.
 it/PRP is/VBZ raining/VBG ./.
-she/PRP sings/VBZ ./.
+she/PRP is/VBZ talking/VBG ./.
 a/DT train/NN passes/VBZ a/DT station/NN while/IN people/NNS talk/VBP ./.
 the/DT children/NNS play/VBP with/IN a/DT kite/NN near/IN a/DT river/NN ,/, laughing/VBG ./.
-water/NN drips/VBZ into/IN a/DT metal/NN sink/NN ./.
+water/NN runs/VBZ into/IN a/DT metal/NN sink/NN ./.
 London/NNP has/VBZ old/JJ bridges/NNS and/CC a/DT wide/JJ river/NN ./.
 the/DT driver/NN starts/VBZ the/DT engine/NN of/IN a/DT blue/JJ car/NN ./.
 """.splitlines()
 
-TEXTS = [" ".join(word.split("/")[0] for word in line.split()).replace(" .", ".").replace(" ,", ",") for line in TAGGED]
+_WORDS = [" ".join(word.split("/")[0] for word in line.split()) for line in TAGGED]
+TEXTS = [text.replace(" .", ".").replace(" ,", ",") for text in _WORDS]
 
 
 def write_nltk_data(folder: Path, real: Path) -> Path:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-# Of distinct entities whose states are in memory and compared at the same time.
-BLOCK_ENTITIES = 1024
+# Of the distinct entities, one to two thousand as a rule, that are in memory and compared at the same time.
+BLOCK_TOKENS = 2**14
 _SMALLEST_NORM = 1e-8
 
 Pair = tuple[Sequence[str], Sequence[str]]
@@ -82,16 +82,19 @@ def readme_similarity(pairs: Sequence[Pair], encoder) -> np.ndarray:
 
 
 def _blocks(rows: Iterable[int], pairs: Sequence[Pair], wanted: Mapping[str, int], encoder) -> Iterator[tuple]:
-    """Cuts rows into blocks of a bounded number of entities, and gives each with the states of its entities."""
+    """Cuts rows into blocks of a bounded number of states, and gives each with the states of its entities."""
     block: list[int] = []
     stems: dict[str, int] = {}
+    tokens = 0
     for row in rows:
         own = {stem: wanted[stem] for side in pairs[row] for stem in side}
-        if block and len(stems | own) > BLOCK_ENTITIES:
+        new = sum(length for stem, length in own.items() if stem not in stems)
+        if block and tokens + new > BLOCK_TOKENS:
             yield block, encoder.states(stems)
-            block, stems = [], {}
+            block, stems, tokens, new = [], {}, 0, sum(own.values())
         block.append(row)
         stems.update(own)
+        tokens += new
     if block:
         yield block, encoder.states(stems)
 

@@ -18,6 +18,8 @@ DTYPES = ("float32", "bfloat16")
 # What t5-base's tokenizer truncates at; others name no length, or 1e30.
 MAX_TOKENS = 512
 CACHE_BYTES = 2**29
+# Of one batch, padding included: a batch of very long sequences is smaller than batch_size.
+BATCH_TOKENS = 2**14
 _SHOW_PROGRESS_AFTER_SECONDS = 5
 
 
@@ -87,13 +89,15 @@ class T5Encoder:
         """An encoder made of a loaded tokenizer and a T5 model; it keeps no state for others.
 
         Raises:
-            ValueError: The tokenizer is not the model's, or the model is float16.
+            ValueError: The tokenizer is not the model's, or the model is float16 or in training mode.
         """
+        if model.training:
+            raise ValueError("the model is in training mode, expected model.eval(): dropout would change every score")
         if str(model.dtype).removeprefix("torch.") not in DTYPES:
             raise ValueError(f"the model's dtype is {model.dtype}, expected one of {list(DTYPES)}")
         check_tokenizer(tokenizer, model.config.vocab_size, "the tokenizer passed")
         encoder = cls.__new__(cls)
-        encoder._parts, encoder._batch_size = _Parts(tokenizer, model.eval(), _StateCache()), batch_size
+        encoder._parts, encoder._batch_size = _Parts(tokenizer, model, _StateCache()), batch_size
         return encoder
 
     def lengths(self, texts: Iterable[str]) -> dict[str, int]:
@@ -108,13 +112,14 @@ class T5Encoder:
             lengths: Text -> number of positions wanted of it. More than it has tokens are those of padding.
 
         Returns:
-            Text -> float32 (positions, width), normalised neither in length nor otherwise.
+            Text -> float32 (positions, width), as the model gives them.
 
         Raises:
             ValueError: A state is not finite.
         """
         found = {text: self._parts.cache.get(text, length) for text, length in lengths.items()}
-        missing = sorted((length, text) for text, length in lengths.items() if found[text] is None)
+        missing = [(length, text) for text, length in lengths.items() if found[text] is None]
+        missing.sort(key=lambda item: (-item[0], item[1]))
         for batch in self._batches(missing):
             for (length, text), states in zip(batch, self._encode(batch)):
                 # A copy, so that the batch is not kept.
@@ -123,12 +128,19 @@ class T5Encoder:
         return found
 
     def _batches(self, missing: list[tuple[int, str]]) -> Iterable[list[tuple[int, str]]]:
+        """Cuts texts that are sorted by length, the longest first, since its share of the memory is known then."""
         from tqdm import tqdm
 
-        starts = range(0, len(missing), self._batch_size)
         # disable=None: silent where nobody looks at a terminal.
-        bar = tqdm(starts, "T5 states", unit="batch", delay=_SHOW_PROGRESS_AFTER_SECONDS, leave=False, disable=None)
-        return (missing[start : start + self._batch_size] for start in bar)
+        with tqdm(
+            desc="T5 states", total=len(missing), delay=_SHOW_PROGRESS_AFTER_SECONDS, leave=False, disable=None
+        ) as bar:
+            start = 0
+            while start < len(missing):
+                size = max(1, min(self._batch_size, BATCH_TOKENS // missing[start][0]))
+                yield missing[start : start + size]
+                start += size
+                bar.update(size)
 
     def _token_ids(self, texts: list[str]) -> list[list[int]]:
         return self._parts.tokenizer(texts, truncation=True, max_length=MAX_TOKENS)["input_ids"]

@@ -24,8 +24,8 @@ PREDICTION = (
 )
 REFERENCE = (
     "inside a man speaks into a microphone. a speech is being delivered by a man with white and black hair on his "
-    "temples a black suit a white shirt and a tie with light and blue and white diagonal stripes. the man is backed by "
-    "a sizable red wall. the man is in front of two microphones. he has a rhythm to his speech."
+    "temples a black suit a white shirt and a tie with light and blue and white diagonal stripes. the man is backed "
+    "by a sizable red wall. the man is in front of two microphones. he has a rhythm to his speech."
 )
 
 
@@ -55,7 +55,7 @@ def pairs(nltk_data):
         with open(path, encoding="utf-8", newline="") as file:
             texts = [row[-1].lower().rstrip(".") + "." for row in csv.reader(file)][1:]
     made = [(" ".join(rng.sample(texts, rng.randint(1, 4))), " ".join(rng.sample(texts, 3))) for _ in range(298)]
-    return [*made, (made[0][1], made[0][1]), ("She laughs, and sings!", made[1][0])]
+    return [*made, (made[0][1], made[0][1]), ("it is raining.", made[1][0])]
 
 
 class OneHot:
@@ -87,7 +87,7 @@ def test_equals_the_straight_way(pairs, encoder, parts):
 def test_readme_formula_equals_the_straight_way(pairs, encoder, parts):
     from tests.entity_score.straight import readme_score
 
-    some = [pair for pair in pairs[:60]]
+    some = pairs[:60]
     statistics = sample_statistics(*zip(*some), formula="readme", encoder=encoder)
     scored = np.flatnonzero(statistics["has_entities"] & (statistics["recall"] > 0))
     assert len(scored) > 10
@@ -121,7 +121,7 @@ def test_block_size_order_and_cache_change_nothing(pairs, t5_folder, monkeypatch
 
     whole = sample_statistics(*zip(*pairs), encoder=T5Encoder(str(t5_folder), batch_size=64))
     order = np.random.default_rng(0).permutation(len(pairs))
-    monkeypatch.setattr(similarity, "BLOCK_ENTITIES", 20)
+    monkeypatch.setattr(similarity, "BLOCK_TOKENS", 200)
     monkeypatch.setattr(t5, "CACHE_BYTES", 2000)
     t5._load.cache_clear()
     again = sample_statistics(*zip(*[pairs[i] for i in order]), encoder=T5Encoder(str(t5_folder), batch_size=3))
@@ -138,7 +138,7 @@ def test_hash_seed_changes_nothing(nltk_data, t5_folder):
     )
     outputs = {
         subprocess.run([sys.executable, "-c", code, str(t5_folder)], cwd=ROOT, capture_output=True, text=True,
-                       check=True, env={**os.environ, "PYTHONHASHSEED": seed}).stdout
+                       check=True, env={**os.environ, "PYTHONHASHSEED": seed, "OMP_NUM_THREADS": "1"}).stdout
         for seed in ("1", "2")
     }
     assert len(outputs) == 1 and "guitar" in outputs.pop()

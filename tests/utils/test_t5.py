@@ -54,6 +54,13 @@ def test_lengths_count_the_end_token(encoder):
     assert encoder.lengths(["x" * 4000])["x" * 4000] == 512
 
 
+def test_long_sequences_make_small_batches(encoder, monkeypatch):
+    calls = count_calls(encoder, monkeypatch)
+    monkeypatch.setattr(t5, "BATCH_TOKENS", 100)
+    encoder.states({"man": 60, "guitar": 200, "river": 30, "microphon": 25, "dog": 25})
+    assert calls == [1, 1, 3]
+
+
 def count_calls(encoder, monkeypatch):
     calls, encode = [], encoder._encode
     monkeypatch.setattr(encoder, "_encode", lambda batch: calls.append(len(batch)) or encode(batch))
@@ -163,9 +170,16 @@ def test_states_that_are_not_finite(encoder, monkeypatch):
         encoder.states({"man": 2})
 
 
+def test_a_model_in_training_is_refused(encoder):
+    tokenizer, model, _ = encoder._parts
+    training = transformers.T5EncoderModel(model.config).train()
+    with pytest.raises(ValueError, match=r"in training mode, expected model.eval\(\)"):
+        T5Encoder.of(tokenizer, training)
+
+
 def test_a_float16_model_is_refused(encoder):
     tokenizer, model, _ = encoder._parts
-    half = transformers.T5EncoderModel(model.config).half()
+    half = transformers.T5EncoderModel(model.config).half().eval()
     with pytest.raises(ValueError, match="the model's dtype is torch.float16"):
         T5Encoder.of(tokenizer, half)
 
