@@ -9,7 +9,7 @@ import numpy as np
 
 from .base import as_list, describe
 
-_BLOCK = 1 << 22
+_BLOCK = 1 << 20
 
 
 class BFloat16:
@@ -34,7 +34,7 @@ def as_matrix(values, place: str):
     """Reads a matrix of numbers without copying it where it is an array already.
 
     Args:
-        values: NumPy array, memory-mapped or not; torch tensor; or a list of rows.
+        values: NumPy array, memory-mapped or not; torch tensor; another array or data frame; or a list of rows.
         place: Its name in an error.
 
     Returns:
@@ -50,8 +50,9 @@ def as_matrix(values, place: str):
     ValueError: predictions[1] has 1 numbers, expected 2 as in predictions[0]
     """
     matrix = _from_tensor(values) if is_tensor(values) else values
-    if not hasattr(matrix, "shape"):
-        matrix = _from_rows(matrix, place)
+    if not isinstance(matrix, np.ndarray | BFloat16):
+        # Arrays of other packages and data frames have a shape.
+        matrix = np.asarray(matrix) if hasattr(matrix, "shape") else _from_rows(matrix, place)
     if len(matrix.shape) != 2 or 0 in matrix.shape:
         raise ValueError(f"{place} has the shape {tuple(matrix.shape)}, expected two dimensions, none of them empty")
     if matrix.dtype.kind not in "fiu":
@@ -113,7 +114,7 @@ def compute_type(*matrices) -> np.dtype:
 
 
 def row_blocks(matrix):
-    """Slices of rows that hold some four million numbers each."""
+    """Slices of rows that hold about a million numbers each."""
     rows, columns = matrix.shape
     step = max(1, _BLOCK // columns)
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]

@@ -1,4 +1,8 @@
-"""The work on blocks on a GPU, for embeddings that are torch tensors there; so torch has been imported already."""
+"""The work on blocks on a GPU, for embeddings that are torch tensors there; so torch has been imported already.
+
+Vectors are prepared in main memory; what grows with the number of pairs is on the device. Products are float32 as long
+as torch is not told to use TF32.
+"""
 
 import sys
 

@@ -59,7 +59,7 @@ class MatrixBlocks:
     def __len__(self) -> int:
         return len(_parts(self.shape[0], HEIGHT)) * len(_parts(self.shape[1], WIDTH))
 
-    def __iter__(self) -> Iterator[tuple]:
+    def __iter__(self) -> Iterator[list[tuple]]:
         """Yields lists of (rows, columns, block), which together hold each pair once."""
         for columns, rows in product(_parts(self.shape[1], WIDTH), _parts(self.shape[0], HEIGHT)):
             yield [(rows, columns, np.asarray(self._matrix[rows, columns], dtype=self._dtype))]
@@ -102,8 +102,8 @@ class ProductBlocks:
     def __len__(self) -> int:
         return len(self._parts[0]) * len(self._parts[1])
 
-    def __iter__(self) -> Iterator[list[tuple]]:
-        """Yields, for each block of distinct vectors, lists of (rows, columns, block)."""
+    def __iter__(self) -> Iterator[Iterable[tuple]]:
+        """Yields, for each block of distinct vectors, (rows, columns, block) of all items that have them."""
         for columns in self._parts[1]:
             column_vectors = self._block(1, columns)
             for rows in self._parts[0]:
@@ -136,13 +136,10 @@ class ProductBlocks:
             yield part, None
             return
         yield items[part], None
-        repeats = np.flatnonzero((number >= part.start) & (number < part.stop) & (items[number] != _range(number)))
+        inside = (number >= part.start) & (number < part.stop)
+        repeats = np.flatnonzero(inside & (items[number] != np.arange(len(number))))
         for some in _parts(len(repeats), most) if len(repeats) else ():
             yield repeats[some], number[repeats[some]] - part.start
-
-
-def _range(items: np.ndarray) -> np.ndarray:
-    return np.arange(len(items))
 
 
 class Arithmetic:

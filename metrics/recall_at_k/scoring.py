@@ -206,24 +206,25 @@ def score(
     >>> scores["rsum"], scores["i2t_r@1"], scores["t2i_r@1"], scores["i2t_median_rank"]
     (1.5, 0.5, 1.0, 1.5)
     """
-    weights = None if weights is None else np.asarray(weights)
+    weights = None if weights is None else np.asarray(weights, float)
     if weights is not None and (weights.ndim != 2 or weights.shape[1] != len(statistics["query"])):
         raise ValueError(f"weights have the shape {weights.shape}, expected (resamples, {len(statistics['query'])})")
     samples = _sample_scores(statistics, k, ties, no_correct, recall_fraction)
     scores = {}
     for direction in np.unique(statistics["direction"]).tolist():
         name = direction_name(direction, query_name, gallery_name)
-        here = statistics["direction"] == direction
-        if not np.any(here & (statistics["correct"] > 0)):
+        here = np.flatnonzero(statistics["direction"] == direction)
+        if not statistics["correct"][here].any():
             raise ValueError(f"no query of {name} has a correct item, expected at least one")
+        own = None if weights is None else weights[:, here]
         for key, values in samples.items():
-            some = here & ~np.isnan(values)
-            at = None if weights is None else weights[:, some]
+            some = ~np.isnan(values[here])
+            values, at = values[here[some]], own if own is None or some.all() else own[:, some]
             if key == "rank":
-                scores[f"{name}_median_rank"] = _median(values[some], at)
-                scores[f"{name}_mean_rank"] = _mean(values[some], at)
+                scores[f"{name}_median_rank"] = _median(values, at)
+                scores[f"{name}_mean_rank"] = _mean(values, at)
             else:
-                scores[f"{name}_{_SCORE_NAMES.get(key, key)}"] = _mean(values[some], at)
+                scores[f"{name}_{_SCORE_NAMES.get(key, key)}"] = _mean(values, at)
     return {"rsum": sum(value for key, value in scores.items() if "_r@" in key), **scores}
 
 

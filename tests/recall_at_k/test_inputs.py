@@ -1,6 +1,7 @@
 """What is accepted, what is refused, and in which words."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from metrics.recall_at_k.device import DeviceArithmetic
@@ -23,8 +24,8 @@ def same(found, expected):
 
 @pytest.mark.parametrize("change", [
     np.asfortranarray, np.ndarray.tolist, tuple, list, lambda m: np.flip(np.flip(m).copy()),
-    lambda m: np.repeat(m, 2, axis=1)[:, ::2],
-], ids=["fortran", "lists", "tuple", "list of rows", "reversed", "strided"])
+    lambda m: np.repeat(m, 2, axis=1)[:, ::2], pd.DataFrame,
+], ids=["fortran", "lists", "tuple", "list of rows", "reversed", "strided", "data frame"])
 def test_containers_of_similarities(change):
     same(sample_statistics(change(MATRIX), REFERENCES), sample_statistics(MATRIX, REFERENCES))
 
