@@ -11,7 +11,6 @@ import argparse
 import csv
 import os
 import random
-import sys
 import tempfile
 import time
 from datetime import date
@@ -22,9 +21,8 @@ import numpy as np
 from metrics.entity_score.scoring import find_entities, sample_statistics
 from metrics.utils.nouns import entities
 from tests import tiny_models
-from tests.benchmarks.bench_captions import ROOT, versions, write_section
+from tests.benchmarks.measuring import ROOT, versions, write_section
 
-MARKERS = "<!-- entity -->", "<!-- /entity -->"
 SHARED = Path(os.environ.get("METRICS_SHARED", ROOT.parent / "shared"))
 T5_BASE = {"d_model": 768, "d_kv": 64, "d_ff": 3072, "num_layers": 12, "num_heads": 12}
 WORDS = 50, 70
@@ -118,8 +116,8 @@ def report(options: argparse.Namespace, folder: Path) -> str:
         f"{date.today().isoformat()}, `python -m tests.benchmarks.bench_entity --sizes "
         f"{' '.join(map(str, options.sizes))} --straight {options.straight} --device {options.device} --dtypes "
         f"{' '.join(options.dtypes)}`. {os.cpu_count()} cores, {torch.get_num_threads()} threads of torch; device "
-        f"{options.device}; load average at start {load}. {versions(sys.executable, ['nltk', 'numpy'])}, "
-        f"{versions(sys.executable, ['torch', 'transformers'])}.",
+        f"{options.device}; load average at start {load}. {versions(['nltk', 'numpy'])}, "
+        f"{versions(['torch', 'transformers'])}.",
         "",
         __doc__.split("\n\n")[2].replace("\n", " ").strip(),
         "",
@@ -148,7 +146,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         section = report(options, Path(folder))
-    write_section(options.output, section, MARKERS)
+    write_section("entity", section, options.output)
     print(section)
 
 
