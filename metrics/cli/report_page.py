@@ -52,7 +52,7 @@ def _section(name: str, metric: dict, comparison: dict, pictures: Pictures | Non
         parts += [
             f"<h3>{escape(system['name'])} minus {escape(first['name'])}, per sample</h3>",
             _histogram(system, comparison["items"]),
-            *_worst(first, system, pictures),
+            *_worst(first, system, comparison["id"], pictures),
         ]
     return f"<section>\n{chr(10).join(parts)}\n</section>"
 
@@ -124,15 +124,15 @@ def _scale(low: float, high: float) -> str:
     return f'<p class="scale">{marks}</p>'
 
 
-def _worst(first: dict, system: dict, pictures: Pictures | None) -> list[str]:
+def _worst(first: dict, system: dict, id_name: str, pictures: Pictures | None) -> list[str]:
     if not system["worst"]:
         return []
     names = [first["name"], system["name"]]
-    samples = (_sample(sample, names, pictures) for sample in system["worst"])
+    samples = (_sample(sample, names, id_name, pictures) for sample in system["worst"])
     return ["<h4>Largest differences</h4>", f'<ol class="worst">\n{chr(10).join(samples)}\n</ol>']
 
 
-def _sample(sample: dict, names: list[str], pictures: Pictures | None) -> str:
+def _sample(sample: dict, names: list[str], id_name: str, pictures: Pictures | None) -> str:
     uri = pictures.data_uri(sample["image_id"]) if pictures else None
     picture = f'<img src="{uri}" alt="image {escape(str(sample["image_id"]))}" loading="lazy">' if uri else ""
     side = "win" if sample["difference"] > 0 else "loss"
@@ -142,7 +142,7 @@ def _sample(sample: dict, names: list[str], pictures: Pictures | None) -> str:
     )
     references = "".join(f"<li>{escape(text)}</li>" for text in references_text(sample["references"]))
     return (
-        f'<li>{picture}<div><p class="id">{escape(str(sample["id"]))} '
+        f'<li>{picture}<div><p class="id">{id_name} {escape(str(sample["id"]))} '
         f'<span class="number {side}">{sample["difference"]:+.4f}</span></p>'
         f"<dl>{texts}</dl><p>References</p><ul>{references}</ul></div></li>"
     )
