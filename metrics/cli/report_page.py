@@ -24,14 +24,15 @@ def page(comparison: dict, pictures: Pictures | None = None) -> str:
         ValueError: As `Pictures.data_uri`.
     """
     style = resources.files("metrics.cli").joinpath("report_page.css").read_text(encoding="utf-8")
-    names = ", ".join(comparison["metrics"])
-    sections = (_section(name, metric, comparison, pictures) for name, metric in comparison["metrics"].items())
+    metrics = comparison["metrics"]
+    names, num_systems = ", ".join(metrics), len(next(iter(metrics.values()))["systems"])
+    sections = (_section(name, metric, comparison, pictures) for name, metric in metrics.items())
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(names)}: comparison</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>Comparison of {len(next(iter(comparison['metrics'].values()))['systems'])} systems</h1>\n"
+        f"<h1>Comparison of {num_systems} systems</h1>\n"
         + "\n".join(sections)
         + "\n</main>\n</body>\n</html>"
     )

@@ -149,6 +149,7 @@ class VqaAccuracy(Checked, evaluate.Metric):
             compared = stemmed(predictions, stem)
             results["lost_to_style"] = lost_to_style(compared, references, statistics["accuracy"], protocol)
         if per_sample:
-            results["per_sample"]["prediction"] = normalized_predictions(predictions, references, protocol, stem)
+            compared = normalized_predictions(predictions, references, protocol, stem)
+            results["per_sample"] = {**results.pop("per_sample"), "prediction": compared}
         self._sign(references, **options, measure=measure, ids=ids)
         return results
