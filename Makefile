@@ -48,6 +48,8 @@ bench: $(VENV)/.test
 	test -x .venv-aac/bin/python || $(PYTHON) -m venv .venv-aac
 	-.venv-aac/bin/python -m pip install --quiet torch==2.13.0 pycocoevalcap aac-metrics
 	$(VENV)/bin/python -m tests.benchmarks.bench_captions --aac-python .venv-aac/bin/python
+	-$(PIP) --no-deps lmms-eval loguru
+	$(VENV)/bin/python -m tests.benchmarks.bench_vqa
 
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest

@@ -47,3 +47,25 @@ def load_metric():
     import evaluate
 
     return lambda name, **options: evaluate.load(str(REPOSITORY / "metrics" / name), **options)
+
+
+@pytest.fixture(scope="session")
+def nltk_data(tmp_path_factory) -> Path:
+    """A folder with NLTK's tagger and tokenizer, known to NLTK: the real ones where they are, else tiny ones."""
+    nltk = pytest.importorskip("nltk")
+    from tests import tiny_models
+
+    folder = tiny_models.write_nltk_data(tmp_path_factory.mktemp("nltk_data"), SHARED / "data" / "nltk_data")
+    nltk.data.path.insert(0, str(folder))
+    os.environ["NLTK_DATA"] = str(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def t5_folder(tmp_path_factory) -> Path:
+    """A tiny T5 encoder with random weights; t5-base's vocabulary where it is, else one of a few hundred pieces."""
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from tests import tiny_models
+
+    return tiny_models.write_t5(tmp_path_factory.mktemp("t5"), SHARED / "data" / "t5_vocabulary")

@@ -236,6 +236,10 @@ class Checked:
     def _check(self, predictions, references) -> tuple[list, list]:
         return check_captions(predictions, references)
 
+    def _stored(self, predictions, references) -> tuple[list, list]:
+        """What evaluate stores of checked input."""
+        return predictions, references
+
     def compute(self, *, predictions=None, references=None, **kwargs):
         """Checks and scores what is passed, or what was added before."""
         self._last_signature = None
@@ -249,6 +253,7 @@ class Checked:
                 predictions, references = self._check(predictions, references)
                 if self.num_process == 1 and self.writer is None:
                     return self._compute(predictions=predictions, references=references, **kwargs)
+                predictions, references = self._stored(predictions, references)
             return super().compute(predictions=predictions, references=references, **kwargs)
         except BaseException:
             self.reset()
@@ -256,7 +261,7 @@ class Checked:
 
     def add_batch(self, *, predictions=None, references=None, **kwargs):
         """Checks and stores a batch; a batch that Arrow cannot store forgets those before it too."""
-        predictions, references = self._check(predictions, references)
+        predictions, references = self._stored(*self._check(predictions, references))
         try:
             super().add_batch(predictions=predictions, references=references, **kwargs)
         except BaseException:

@@ -17,6 +17,7 @@ class Report(NamedTuple):
         signature: How the score was made.
         statistics: Of the samples, as the metric's scoring.py makes them.
         score: The metric's formula over statistics, `score(statistics, weights=None)`.
+        last_line: Is printed as it is.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Report(NamedTuple):
     signature: str
     statistics: dict
     score: Callable[..., dict]
+    last_line: str = ""
 
 
 def make_report(

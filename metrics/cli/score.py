@@ -6,9 +6,9 @@ import json
 import sys
 from collections.abc import Callable
 
-from metrics.cli import captions, reports, vqa
+from metrics.cli import captions, entity, reports, vqa
 
-FAMILIES = (captions, vqa)
+FAMILIES = (captions, vqa, entity)
 METRICS = [name for family in FAMILIES for name in family.METRICS]
 
 
@@ -58,6 +58,8 @@ def _print_table(found: list[reports.Report], show: Callable[[str, object], str]
             bounds = intervals.get(key, []) if not isinstance(value, list) else []
             interval = f"  [{', '.join(show(key, bound) for bound in bounds)}]" if bounds else ""
             print(f"  {key:<20} {show(key, value)}{interval}")
+        if report.last_line:
+            print(report.last_line)
 
 
 def _write_samples(path: str, id_name: str, data, found: list[reports.Report]) -> None:

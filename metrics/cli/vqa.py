@@ -3,17 +3,18 @@
 import argparse
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from decimal import ROUND_HALF_UP, Decimal
 from functools import reduce
+from itertools import islice
 from operator import add
 
 from metrics.cli.reports import Report, make_report
 from metrics.utils.base import reference_counts, signature
 from metrics.utils.vqa_files import VqaSet, pair_answers
 from metrics.vqa_accuracy import scoring
-from metrics.vqa_accuracy.diagnosis import lost_to_style
-from metrics.vqa_accuracy.inputs import check_answers, check_labels
+from metrics.vqa_accuracy.answers import agrees, answer_blocks
+from metrics.vqa_accuracy.inputs import check_labels, group_answers
 from metrics.vqa_accuracy.protocols import (
     ENOUGH,
     FORMULAS,
@@ -21,8 +22,8 @@ from metrics.vqa_accuracy.protocols import (
     NORMALIZATIONS,
     PRESETS,
     Protocol,
+    normalize,
     resolve_protocol,
-    sides,
 )
 
 METRICS = ("vqa_accuracy",)
@@ -54,19 +55,20 @@ def read(path: str, options: argparse.Namespace) -> VqaSet:
 def run(names: list[str], options: argparse.Namespace) -> tuple[VqaSet, list[Report]]:
     """Reads, checks and scores the files, by type too, and writes the official files where asked for."""
     data = read(options.predictions, options)
-    (report,) = measure(names, data, options)
-    predictions, references = check_answers(data.predictions, data.references)
-    protocol = resolve_protocol(**_how(options))
+    found, report = _evaluate(data, options, with_details=True)
     for key, labels in (("answer_type", data.answer_types), ("question_type", data.question_types)):
         if labels is not None:
-            labels = check_labels(labels, len(predictions), f"{key}s")
-            report.results[f"per_{key}"] = scoring.score_by_label(report.statistics, labels)
-    (accuracy,) = report.statistics.values()
+            labels = check_labels(labels, len(data.ids), f"{key}s")
+            report.results[f"per_{key}"] = scoring.score_by_label(found.statistics, labels)
     if options.measure == "vqa_accuracy":
-        report.results["lost_to_style"] = lost_to_style(predictions, references, accuracy, protocol)
-    report.samples["normalized"] = scoring.normalized_predictions(predictions, references, protocol)
+        report.results["lost_to_style"] = found.lost_to_style
+    report.samples["normalized"] = found.compared
     if options.percent or options.official_output:
-        official = official_numbers(data, _official_sums(predictions, references, accuracy.tolist(), protocol))
+        (accuracy,) = found.statistics.values()
+        protocol = resolve_protocol(**_how(options))
+        if protocol.formula == "leave-one-out":
+            accuracy = _official_sums(data.predictions, data.references, protocol)
+        official = official_numbers(data, list(accuracy))
         if options.percent:
             _put_percent(report.results, options.measure, official["accuracy"])
         if options.official_output:
@@ -76,12 +78,20 @@ def run(names: list[str], options: argparse.Namespace) -> tuple[VqaSet, list[Rep
 
 def measure(names: list[str], data: VqaSet, options: argparse.Namespace) -> list[Report]:
     """Scores answers with the one metric there is."""
-    predictions, references = check_answers(data.predictions, data.references)
-    statistics = scoring.sample_statistics(predictions, references, **_how(options), is_checked=True)
+    return [_evaluate(data, options)[1]]
+
+
+def _evaluate(
+    data: VqaSet, options: argparse.Namespace, with_details: bool = False
+) -> tuple[scoring.Evaluation, Report]:
+    predictions, references = group_answers(data.predictions, data.references)
+    with_styles = with_details and options.measure == "vqa_accuracy"
+    protocol = resolve_protocol(**_how(options))
+    found = scoring.evaluate_answers(predictions, references, protocol, None, with_styles, with_details)
     name, settings = scoring.signature_settings(**_how(options))
     line = signature(name, {**settings, "refs": reference_counts(references)})
     functions = scoring.score, scoring.sample_scores
-    return [make_report(name, statistics, *functions, line, options, clusters(data)) for name in names]
+    return found, make_report("vqa_accuracy", found.statistics, *functions, line, options, clusters(data))
 
 
 def clusters(data: VqaSet) -> list[str] | None:
@@ -137,22 +147,18 @@ _HUNDREDTH = Decimal("0.01")
 _LONG = {"AnsType": "AnswerType", "QuesType": "QuestionType"}
 
 
-def _official_sums(predictions: list, references: list, accuracy: list[float], protocol: Protocol) -> list[float]:
-    """The same accuracies, added up annotator by annotator.
+def _official_sums(predictions: list, references: list[list], protocol: Protocol) -> Iterator[float]:
+    """The accuracies under leave-one-out, added up annotator by annotator.
 
     The official evaluation adds thirds in this order, and where a mean lies between two hundredths, the last bit
     decides how it is rounded.
     """
-    if protocol.formula != "leave-one-out":
-        return accuracy
-    sums = []
-    for prediction, answers in zip(predictions, references):
-        prediction_side, answer_side = sides(protocol.normalization, answers)
-        wanted = prediction_side(prediction)
-        agree = [answer_side(answer) == wanted for answer in answers]
-        matches = sum(agree)
-        sums.append(_sum(min(1.0, (matches - agrees) / ENOUGH) for agrees in agree) / len(answers))
-    return sums
+    for answers in answer_blocks(predictions, references):
+        flags = iter(agrees(normalize(answers, protocol.normalization)).tolist())
+        for size in answers.sizes.tolist():
+            agree = list(islice(flags, size))
+            matches = sum(agree)
+            yield _sum(min(1.0, (matches - one) / ENOUGH) for one in agree) / size
 
 
 def _sum(values: Iterable[float]) -> float:

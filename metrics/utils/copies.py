@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 METRICS = Path(__file__).resolve().parents[1]
-NAMES = ("bleu4", "cider", "vqa_accuracy")
+NAMES = ("bleu4", "cider", "entity_score", "vqa_accuracy")
 # Also inside functions: the loader must bring these files too.
 _SIBLING = re.compile(r"^ *from \.(\w+) import ", re.MULTILINE)
 

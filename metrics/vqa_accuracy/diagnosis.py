@@ -7,85 +7,99 @@ the unanimity rule is all that kept the official normaliser from making them.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 
+from .answers import Answers, agrees, change, change_texts, per_question, questions, same, take
 from .normalizer import ARTICLES, NUMBER_WORDS, official
-from .protocols import Protocol, is_unanimous, sides
-
-STYLES = ("case", "punctuation", "article", "number_word", "special_token", "sentence", "unanimity")
+from .protocols import Protocol, normalize, unanimous
 
 # <|im_end|>, </s>, <eos>, <end_of_utterance>, [SEP]: what a decoder leaves in place.
 _SPECIAL_TOKEN = re.compile(r"<\|[^<>|]{1,64}\|>|</?[A-Za-z_]{1,64}>|\[(?:SEP|CLS|PAD|EOS|BOS|UNK|INST|/INST)\]")
 _LEAST_SENTENCE = 3
-_CACHE_SIZE = 1 << 15
 
 
-def lost_to_style(
-    predictions: Sequence[str], references: Sequence[list[str]], accuracy: np.ndarray, protocol: Protocol
-) -> dict[str, int]:
+def lost_to_style(answers: Answers, accuracy: np.ndarray, protocol: Protocol) -> dict[str, int]:
     """Counts the predictions with accuracy 0 that one change of style alone would lift above 0.
 
     Args:
-        predictions: One answer per question.
-        references: The answers of each question.
-        accuracy: What `scoring.sample_statistics` found.
+        answers: Predictions and references, numbered.
+        accuracy: (questions,) what `scoring.answer_statistics` found.
         protocol: How it was found.
 
     Returns:
         Style -> count, in the order in which the changes are tried.
 
+    >>> from .answers import number_answers
     >>> from .protocols import resolve_protocol
-    >>> lost_to_style(["Yes", "Yes."], [["yes"] * 10] * 2, np.zeros(2), resolve_protocol())["case"]
+    >>> answers = number_answers(["Yes", "Yes."], [["yes"] * 10] * 2)
+    >>> lost_to_style(answers, np.zeros(2), resolve_protocol())["case"]
     1
     """
-    counts = dict.fromkeys(STYLES, 0)
-    for i in np.flatnonzero(accuracy == 0).tolist():
-        answers = references[i]
-        # With one annotator leave-one-out gives 0 whatever the style.
-        if len(answers) > 1 or protocol.formula != "leave-one-out":
-            style = _first_style(predictions[i], answers, protocol.normalization)
-            if style is not None:
-                counts[style] += 1
+    # With one annotator leave-one-out gives 0 whatever the style.
+    can_score = (answers.sizes > 1) | (protocol.formula != "leave-one-out")
+    zeros = take(answers, np.flatnonzero((accuracy == 0) & can_score))
+    near = np.flatnonzero(_look_alike(zeros))
+    is_raw = unanimous(zeros, protocol.normalization)
+    left = np.arange(len(zeros.sizes))
+    counts = {}
+    for style, (lifts, needs_near) in _LIFTS.items():
+        tried = np.intersect1d(left, near, assume_unique=True) if needs_near else left
+        lifted = tried[lifts(take(zeros, tried), is_raw[tried], protocol.normalization)]
+        counts[style] = len(lifted)
+        left = np.setdiff1d(left, lifted, assume_unique=True)
     return counts
 
 
-def _first_style(prediction: str, answers: list[str], normalization: str) -> str | None:
-    distinct = set(answers)
-    differs = _looks(prediction).isdisjoint
-    may_look_alike = not all(map(differs, map(_looks, distinct)))
-    if may_look_alike:
-        prediction_side, answer_side = sides(normalization, answers)
-        for style, change in _CHANGES.items():
-            wanted = prediction_side(change(prediction))
-            if any(wanted in (answer_side(change(answer)), answer_side(answer)) for answer in distinct):
-                return style
-    if _lifts_without_special_token(prediction, answers, normalization):
-        return "special_token"
-    if len(prediction.split()) >= _LEAST_SENTENCE and _is_sentence_around(prediction, distinct):
-        return "sentence"
-    if may_look_alike and normalization in ("official", "official-2017") and is_unanimous(answers):
-        return "unanimity" if official(prediction) in map(official, distinct) else None
-    return None
+def _has_match(answers: Answers) -> np.ndarray:
+    return per_question(agrees(answers), answers.sizes) > 0
 
 
-def _lifts_without_special_token(prediction: str, answers: list[str], normalization: str) -> bool:
-    if not _SPECIAL_TOKEN.search(prediction):
-        return False
-    prediction_side, answer_side = sides(normalization, answers)
-    return prediction_side(_SPECIAL_TOKEN.sub(" ", prediction).strip()) in map(answer_side, answers)
+def _look_alike(answers: Answers) -> np.ndarray:
+    """The questions whose prediction and some answer are the same after all changes at once.
+
+    Marks are read as blanks, or as nothing. Only these can be made equal by one change, which spares most wrong
+    answers the changes one by one.
+    """
+    spaced, joined = change_texts(answers.texts, _spaced_look, _joined_look)
+    found = np.zeros(len(answers.sizes), bool)
+    for predicted, given in product((spaced, joined), repeat=2):
+        looks = answers._replace(predictions=predicted[answers.predictions], references=given[answers.references])
+        found |= _has_match(looks)
+    return found
 
 
-def _is_sentence_around(prediction: str, answers: Iterable[str]) -> bool:
-    """Tells whether the words of an answer stand in a row among more words of the prediction."""
-    sentence = official(prediction)
-    shorter = (short for short in map(official, answers) if short and short != sentence)
-    return any(f" {short} " in f" {sentence} " for short in shorter)
+def _lifted_by(edit: Callable[[str], str]) -> Callable:
+    """Tells which questions an edit brings a match, made to the prediction, or to the annotators' answers too."""
+
+    def lifts(answers: Answers, is_raw: np.ndarray, normalization: str) -> np.ndarray:
+        edited = change(answers, edit, same), change(answers, edit)
+        return np.any([_has_match(normalize(item, normalization, is_raw)) for item in edited], axis=0)
+
+    return lifts
 
 
-@lru_cache(maxsize=_CACHE_SIZE)
+def _lifted_without_token(answers: Answers, is_raw: np.ndarray, normalization: str) -> np.ndarray:
+    edited = change(answers, lambda text: _SPECIAL_TOKEN.sub(" ", text).strip(), same)
+    return _has_match(normalize(edited, normalization, is_raw))
+
+
+def _is_sentence_around(answers: Answers, is_raw: np.ndarray, normalization: str) -> np.ndarray:
+    """Tells where the words of an answer stand in a row among more words of the prediction."""
+    is_long = np.array([len(text.split()) >= _LEAST_SENTENCE for text in answers.texts], bool)
+    found = is_long[answers.predictions]
+    candidates = np.flatnonzero(found)
+    for i, (sentence, shorter) in zip(candidates, questions(change(take(answers, candidates), official))):
+        found[i] = any(f" {short} " in f" {sentence} " for short in set(shorter) - {"", sentence})
+    return found
+
+
+def _is_raw_alone(answers: Answers, is_raw: np.ndarray, normalization: str) -> np.ndarray:
+    return is_raw & _has_match(change(answers, official))
+
+
 def _without_punctuation(text: str) -> str:
     """Marks and symbols become blanks, apostrophes go."""
     if text.isalnum():
@@ -106,18 +120,23 @@ def _with_digits(text: str) -> str:
     return " ".join(NUMBER_WORDS.get(word.lower(), word) for word in text.split())
 
 
-_CHANGES: dict[str, Callable[[str], str]] = {
-    "case": str.lower,
-    "punctuation": _without_punctuation,
-    "article": _without_articles,
-    "number_word": _with_digits,
+def _spaced_look(text: str) -> str:
+    return _with_digits(_without_articles(_without_punctuation(text).lower())).replace(" ", "")
+
+
+def _joined_look(text: str) -> str:
+    joined = text if text.isalnum() else "".join(c for c in text if unicodedata.category(c)[0] not in "PS")
+    return _with_digits(_without_articles(joined.lower())).replace(" ", "")
+
+
+# Style -> which questions it alone has cost their match, and whether prediction and answer must look alike for it.
+_LIFTS = {
+    "case": (_lifted_by(str.lower), True),
+    "punctuation": (_lifted_by(_without_punctuation), True),
+    "article": (_lifted_by(_without_articles), True),
+    "number_word": (_lifted_by(_with_digits), True),
+    "special_token": (_lifted_without_token, False),
+    "sentence": (_is_sentence_around, False),
+    "unanimity": (_is_raw_alone, True),
 }
-
-
-@lru_cache(maxsize=_CACHE_SIZE)
-def _looks(text: str) -> frozenset[str]:
-    """What is left of a text after all changes at once, marks read as blanks or as nothing: two texts that differ here
-    cannot be made equal by one change. It spares most wrong answers the changes one by one."""
-    spaced = _without_punctuation(text)
-    joined = "".join(c for c in text if unicodedata.category(c)[0] not in "PS")
-    return frozenset(_with_digits(_without_articles(look.lower())).replace(" ", "") for look in (spaced, joined))
+STYLES = tuple(_LIFTS)

@@ -1,15 +1,34 @@
 """Checks predictions and answers of questions: strings or integer ids, annotation dicts unpacked, every item named."""
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
 
 from .base import as_list, as_lists, describe
 
 
+def group_answers(predictions, references) -> tuple[list, list[list]]:
+    """Turns what was passed into lists, the answers of each question into a list; items are not looked at.
+
+    Raises:
+        ValueError: There is no question, the two differ in number, or a question has no answer.
+        TypeError: Something is no container.
+
+    >>> group_answers(("yes",), ["no"])
+    (['yes'], [['no']])
+    """
+    predictions, references = as_lists(predictions, references, "question")
+    if set(map(type, references)) != {list}:
+        references = [_group(group, f"references[{i}]") for i, group in enumerate(references)]
+    if not all(references):
+        place = next(i for i, group in enumerate(references) if not group)
+        raise ValueError(f"references[{place}] is an empty list, expected at least one answer")
+    return predictions, references
+
+
 def check_answers(predictions, references) -> tuple[list, list[list]]:
-    """Checks predictions and answers. What was passed is not changed.
+    """Checks predictions and answers, every item. What was passed is not changed.
 
     Args:
         predictions: One answer per question, str or int (an answer's id).
@@ -28,10 +47,24 @@ def check_answers(predictions, references) -> tuple[list, list[list]]:
     >>> check_answers([3, 4], [3, [4, 5]])
     ([3, 4], [[3], [4, 5]])
     """
-    predictions, references = as_lists(predictions, references, "question")
-    kind = int if _is_id(predictions[0]) else str
+    predictions, references = group_answers(predictions, references)
+    kind = int if is_id(predictions[0]) else str
     predictions = _items(predictions, kind, "predictions[{}]")
-    return predictions, _groups(references, kind)
+    groups = [_items(_answers(group, i), kind, f"references[{i}][{{}}]") for i, group in enumerate(references)]
+    return predictions, groups
+
+
+def flat_answers(groups: list[list]) -> Iterator:
+    """The answers of all questions in a row, taken out of their annotation dicts where all are in some.
+
+    Raises:
+        KeyError, TypeError: Not all are in such dicts.
+
+    >>> list(flat_answers([[{"answer": "yes"}, {"answer": "no"}], [{"answer": "two"}]]))
+    ['yes', 'no', 'two']
+    """
+    answers = chain.from_iterable(groups)
+    return map(itemgetter("answer"), answers) if isinstance(groups[0][0], dict) else answers
 
 
 def check_labels(labels, count: int, place: str) -> list[str] | None:
@@ -54,7 +87,12 @@ def check_labels(labels, count: int, place: str) -> list[str] | None:
     return _items(labels, str, place + "[{}]")
 
 
-def _is_id(item) -> bool:
+def is_id(item) -> bool:
+    """Whether an item is an integer, and not a bool.
+
+    >>> is_id(3), is_id(True), is_id("3")
+    (True, False, False)
+    """
     return isinstance(item, numbers.Integral) and not isinstance(item, bool)
 
 
@@ -66,42 +104,22 @@ def _items(items: Sequence, kind: type, place: str) -> list:
 
 
 def _item(item, kind: type, place: str):
-    if isinstance(item, str) if kind is str else _is_id(item):
+    if isinstance(item, str) if kind is str else is_id(item):
         return kind(item)
-    mixed = " (answers are all strings or all ids)" if _is_id(item) or isinstance(item, str) else ""
+    mixed = " (answers are all strings or all ids)" if is_id(item) or isinstance(item, str) else ""
     raise TypeError(f"{place} is {describe(item)}, expected {kind.__name__}{mixed}")
-
-
-def _groups(references: list, kind: type) -> list[list]:
-    groups = [_group(group, f"references[{i}]") for i, group in enumerate(references)]
-    if not all(groups):
-        place = next(i for i, group in enumerate(groups) if not group)
-        raise ValueError(f"references[{place}] is an empty list, expected at least one answer")
-    kinds = set(map(type, chain.from_iterable(groups)))
-    if kinds == {dict}:
-        try:
-            groups = [list(map(itemgetter("answer"), group)) for group in groups]
-            kinds = set(map(type, chain.from_iterable(groups)))
-        except KeyError:
-            # The slow way names the place.
-            pass
-    if kinds == {kind}:
-        return groups
-    return [_items(_answers(group, i), kind, f"references[{i}][{{}}]") for i, group in enumerate(groups)]
 
 
 def _group(group, place: str) -> list:
     if type(group) is list:
         return group
-    if isinstance(group, str | dict) or _is_id(group):
+    if isinstance(group, str | dict) or is_id(group):
         return [group]
     return as_list(group, place)
 
 
 def _answers(group: list, number: int) -> list:
     """Answers of one question, taken out of their annotation dicts where they are in some."""
-    if not any(isinstance(item, dict) for item in group):
-        return group
     for i, item in enumerate(group):
         if isinstance(item, dict) and "answer" not in item:
             raise TypeError(f"references[{number}][{i}] is {describe(item)}, expected a dict with the key 'answer'")

@@ -24,7 +24,16 @@ def _normalized_distance(prediction: str, answer: str) -> float:
     length = max(len(answer.upper()), len(prediction.upper()))
     if not length:
         return 0.0
-    return levenshtein(" ".join(prediction.lower().split()), " ".join(answer.lower().split())) / length
+    return levenshtein(collapsed(prediction), collapsed(answer)) / length
+
+
+def collapsed(text: str) -> str:
+    """A text as ANLS compares it: lower case, single blanks.
+
+    >>> collapsed(" New\\tYork ")
+    'new york'
+    """
+    return " ".join(text.lower().split())
 
 
 def levenshtein(first: str, second: str) -> int:

@@ -19,8 +19,6 @@ POSSIBILITY OF SUCH DAMAGE. The code is our own.
 """
 
 import re
-from collections.abc import Callable
-from functools import lru_cache, wraps
 
 # Marks that are deleted or become blanks. All others stay, also ' : $ % & * and what is not ASCII.
 MARKS = ';/[]"{}()=+\\_-><@`,?!'
@@ -53,26 +51,13 @@ you'dve=you'd've youll=you'll youre=you're youve=you've
 """
 CONTRACTIONS = dict(pair.split("=") for pair in _CONTRACTIONS.split())
 
+_WORDS = {**CONTRACTIONS, **NUMBER_WORDS, **dict.fromkeys(ARTICLES, "")}
 _ANY_MARK = re.compile(f"[{re.escape(MARKS)}]")
 _DIGIT_COMMA = re.compile(r"\d,\d")
 # The official look-behind is mistyped, so that only what follows a period counts.
 _PERIOD = re.compile(r"\.(?!\d)")
 # re.UNICODE stands where re.sub takes the number of replacements: only so many periods go.
 _MOST_PERIODS = 32
-
-# Answers repeat; what is longer than an answer is not remembered, so that the caches stay small.
-_CACHE_SIZE = 1 << 16
-_MAX_CACHED = 128
-
-
-def _remembered(function: Callable[[str], str]) -> Callable[[str], str]:
-    cached = lru_cache(maxsize=_CACHE_SIZE)(function)
-
-    @wraps(function)
-    def remember(text: str) -> str:
-        return cached(text) if len(text) <= _MAX_CACHED else function(text)
-
-    return remember
 
 
 def clean(text: str) -> str:
@@ -108,11 +93,10 @@ def process_words(text: str) -> str:
     >>> process_words("The two dogs dont")
     "2 dogs don't"
     """
-    words = (NUMBER_WORDS.get(word, word) for word in text.lower().split())
-    return " ".join(CONTRACTIONS.get(word, word) for word in words if word not in ARTICLES)
+    words = text.lower().split()
+    return " ".join(filter(None, map(_WORDS.get, words, words)))
 
 
-@_remembered
 def official(text: str) -> str:
     """The official normaliser: `clean`, `process_punctuation`, `process_words`.
 
@@ -122,7 +106,6 @@ def official(text: str) -> str:
     return process_words(process_punctuation(clean(text)))
 
 
-@_remembered
 def punctuation_only(text: str) -> str:
     """What the evaluation did to answers until 2021-03-11.
 
@@ -132,7 +115,6 @@ def punctuation_only(text: str) -> str:
     return process_punctuation(text)
 
 
-@_remembered
 def evalai(text: str) -> str:
     """EvalAI's normaliser for TextVQA: commas and question marks go first, 's becomes a word, then the official one.
 

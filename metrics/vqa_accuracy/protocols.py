@@ -1,10 +1,11 @@
 """Named protocols of VQA accuracy: what is normalised before answers are compared, and what the matches are worth."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
+from .answers import Answers, change, is_unanimous, same
 from .normalizer import clean, evalai, official, punctuation_only
 
 NORMALIZATIONS = ("official", "official-2017", "always", "evalai", "prediction-only", "none")
@@ -85,70 +86,61 @@ def _check_name(option: str, value, known: Iterable[str]) -> None:
         raise ValueError(f"{option} is {value!r}, expected one of {list(known)}")
 
 
-def _same(answer):
-    return answer
-
-
+# What is done to the prediction, and to the annotators' answers.
 _SIDES = {
     "always": (official, official),
     "evalai": (evalai, evalai),
-    "prediction-only": (official, _same),
-    "none": (_same, _same),
+    "prediction-only": (official, same),
+    "none": (same, same),
+}
+# The official evaluation leaves a question raw where all annotators typed the same (the unanimity rule): what is done
+# to all texts first, then the sides of such questions, and the sides of the others.
+_RULES = {
+    "official": (clean, (same, same), (official, official)),
+    "official-2017": (same, (official, same), (official, punctuation_only)),
 }
 
 
-def sides(normalization: str, answers: list) -> tuple[Callable, Callable]:
-    """What is done to the prediction, and to each answer, of a question with these answers.
+def unanimous(answers: Answers, normalization: str) -> np.ndarray:
+    """The questions that the unanimity rule leaves raw: (questions,) bool, all False where there is no such rule.
 
-    The official evaluation leaves both raw where all annotators typed the same (the unanimity rule).
+    >>> from .answers import number_answers
+    >>> unanimous(number_answers(["Yes.", "Yes."], [["yes", "no"], ["yes", "yes "]]), "official")
+    array([False,  True])
+    """
+    if normalization not in _RULES:
+        return np.zeros(len(answers.sizes), bool)
+    return is_unanimous(change(answers, _RULES[normalization][0]))
 
-    >>> prediction_side, _ = sides("official", ["yes"] * 10)
-    >>> prediction_side("Yes.")
-    'Yes.'
+
+def normalize(answers: Answers, normalization: str, is_raw: np.ndarray | None = None) -> Answers:
+    """Predictions and references as they are compared.
+
+    Args:
+        answers: As they were given.
+        normalization: One of NORMALIZATIONS.
+        is_raw: What `unanimous` found, where it is known.
+
+    >>> from .answers import number_answers
+    >>> compared = normalize(number_answers(["Yes.", "Yes."], [["yes", "no"], ["yes", "yes"]]), "official")
+    >>> [compared.texts[i] for i in compared.predictions]
+    ['yes', 'Yes.']
     """
     if normalization in _SIDES:
-        return _SIDES[normalization]
-    if normalization == "official":
-        return (clean, clean) if is_unanimous(answers) else (official, official)
-    return official, (_same if len(set(answers)) == 1 else punctuation_only)
+        return change(answers, *_SIDES[normalization])
+    first, raw_sides, other_sides = _RULES[normalization]
+    answers = change(answers, first)
+    if is_raw is None:
+        is_raw = is_unanimous(answers)
+    return _choose(is_raw, change(answers, *raw_sides), change(answers, *other_sides))
 
 
-def is_unanimous(answers: list[str]) -> bool:
-    """Tells whether all answers are the same text but for blanks around it.
-
-    >>> is_unanimous(["yes", "yes "]), is_unanimous(["yes", "Yes"])
-    (True, False)
-    """
-    distinct = set(answers)
-    return len(distinct) == 1 or len(set(map(clean, distinct))) == 1
-
-
-def count_matches(normalization: str, prediction, answers: list) -> int:
-    """The number of annotators who gave the predicted answer.
-
-    >>> count_matches("always", "Yes.", ["yes", "yes", "no"])
-    2
-    """
-    if normalization == "official":
-        return _count_official(prediction, answers)
-    prediction_side, answer_side = sides(normalization, answers)
-    wanted = prediction_side(prediction)
-    if answer_side is _same:
-        return answers.count(wanted)
-    return sum(answers.count(answer) for answer in set(answers) if answer_side(answer) == wanted)
-
-
-def _count_official(prediction: str, answers: list[str]) -> int:
-    """The same by the official rule, with few look-ups: texts that are equal when cleaned are equal when normalised,
-    so that the unanimity rule matters only where all answers are normalised to the prediction."""
-    number, first = len(answers), answers[0]
-    if answers.count(first) == number:
-        return number if prediction == first or clean(prediction) == clean(first) else 0
-    wanted, distinct = official(prediction), set(answers)
-    alike = [answer for answer in distinct if official(answer) == wanted]
-    if len(alike) == len(distinct) and is_unanimous(answers):
-        return number if clean(prediction) == clean(first) else 0
-    return sum(map(answers.count, alike))
+def _choose(is_first: np.ndarray, first: Answers, second: Answers) -> Answers:
+    """Questions of one table where the flag is set, of the other elsewhere; texts of the two never meet."""
+    shift = len(first.texts)
+    references = np.where(np.repeat(is_first, first.sizes), first.references, second.references + shift)
+    predictions = np.where(is_first, first.predictions, second.predictions + shift)
+    return Answers(first.texts + second.texts, predictions, references, first.sizes)
 
 
 def accuracy_of_matches(matches: np.ndarray, answers: np.ndarray, formula: str) -> np.ndarray:

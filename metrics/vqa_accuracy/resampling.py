@@ -9,7 +9,7 @@ their number; each is drawn on its own, so that the size of the blocks changes n
 """
 
 import numbers
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -155,9 +155,8 @@ def paired_bootstrap(
     """
     check_resampling(_same_rows([first, second]), confidence_level, n_resamples, seed, clusters)
     one, other = bootstrap(score, [first, second], n_resamples, seed, clusters)
-    found = _differences(score(first), score(second))
     report = {}
-    for key, (difference, tolerance) in found.items():
+    for key, (difference, tolerance) in _differences(score(first), score(second), one).items():
         resampled = other[key] - one[key]
         report[key] = {
             "difference": difference.tolist(),
@@ -208,7 +207,7 @@ def approximate_randomization(
     one, other = _joined([score(both, weights=chosen), score(both, weights=1 - chosen)] for chosen in choices)
     return {
         key: {"difference": difference.tolist(), "p_value": _p_value(other[key] - one[key], difference, tolerance)}
-        for key, (difference, tolerance) in _differences(score(first), score(second)).items()
+        for key, (difference, tolerance) in _differences(score(first), score(second), one).items()
     }
 
 
@@ -348,9 +347,9 @@ def _interval(values: np.ndarray, confidence_level: float) -> list:
     return np.moveaxis(np.quantile(values, [tail, 1 - tail], axis=0), 0, -1).tolist()
 
 
-def _differences(first: dict, second: dict) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """key -> second - first, and how far equal differences may lie apart."""
-    pairs = {key: (np.asarray(first[key], float), np.asarray(second[key], float)) for key in first}
+def _differences(first: dict, second: dict, keys: Iterable[str]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """key -> second - first, and how far equal differences may lie apart; only of what can be resampled."""
+    pairs = {key: (np.asarray(first[key], float), np.asarray(second[key], float)) for key in keys}
     return {
         key: (two - one, _ROUNDING * np.maximum(np.abs(one), np.abs(two))) for key, (one, two) in pairs.items()
     }

@@ -5,14 +5,17 @@ stands in protocols.py, the normalisers in normalizer.py, the other two measures
 """
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from .inputs import check_answers
-from .measures import ANLS_THRESHOLD, TOLERANCE, anls, relaxed_accuracy
-from .protocols import ENOUGH, Protocol, accuracy_of_matches, count_matches, resolve_protocol, sides
+from .answers import Answers, agrees, answer_blocks, change, per_question, questions, same
+from .diagnosis import lost_to_style
+from .inputs import group_answers, is_id
+from .measures import ANLS_THRESHOLD, TOLERANCE, anls, collapsed, relaxed_accuracy
+from .protocols import ENOUGH, Protocol, accuracy_of_matches, normalize, resolve_protocol
 from .resampling import mean
 
 _OTHER_MEASURES = {"anls": anls, "relaxed_accuracy": relaxed_accuracy}
@@ -26,7 +29,6 @@ def sample_statistics(
     preset: str | None = None,
     stem: Callable[[str], str] | None = None,
     measure: str = "vqa_accuracy",
-    is_checked: bool = False,
 ) -> dict[str, np.ndarray]:
     """The accuracy of each question.
 
@@ -38,7 +40,6 @@ def sample_statistics(
         preset: "vqav2", "textvqa", "vizwiz", "okvqa", "aokvqa" or "gqa": sets the two above where they are None.
         stem: Changes every prediction before it is normalised, as some do for OK-VQA, whose answers are stems.
         measure: "vqa_accuracy", "anls" or "relaxed_accuracy".
-        is_checked: Predictions and references are what `check_answers` returned, which is not done again.
 
     Returns:
         `accuracy` (questions,), or `anls` or `relaxed_accuracy`; 0..1.
@@ -51,41 +52,94 @@ def sample_statistics(
     >>> sample_statistics(["yes", "no"], [["yes"] * 8 + ["no"] * 2] * 2)["accuracy"].round(6).tolist()
     [1.0, 0.6]
     """
-    if not is_checked:
-        predictions, references = check_answers(predictions, references)
-    ids = not isinstance(predictions[0], str)
-    protocol = resolve_protocol(normalization, formula, preset, measure, ids)
-    predictions = stemmed(predictions, stem)
-    if measure in _OTHER_MEASURES:
-        rate = _OTHER_MEASURES[measure]
-        return {measure: np.array([rate(*pair) for pair in zip(predictions, references)], float)}
-    answers = np.fromiter(map(len, references), np.int64, len(references))
-    _check_ceiling(answers, protocol)
-    counts = map(partial(count_matches, protocol.normalization), predictions, references)
-    matches = np.fromiter(counts, np.int64, len(references))
-    return {"accuracy": accuracy_of_matches(matches, answers, protocol.formula)}
+    predictions, references = group_answers(predictions, references)
+    protocol = resolve_protocol(normalization, formula, preset, measure, is_id(predictions[0]))
+    return evaluate_answers(predictions, references, protocol, stem).statistics
 
 
-def stemmed(predictions: list, stem: Callable[[str], str] | None) -> list:
+class Evaluation(NamedTuple):
+    """What one pass over the questions finds.
+
+    Attributes:
+        statistics: What `sample_statistics` returns.
+        lost_to_style: What `diagnosis.lost_to_style` returns; empty where it was not asked for.
+        compared: The predictions as they are compared (under the official protocol this depends on the answers); empty
+            where they were not asked for.
+    """
+
+    statistics: dict[str, np.ndarray]
+    lost_to_style: dict[str, int]
+    compared: list
+
+
+def evaluate_answers(
+    predictions: list,
+    references: list[list],
+    protocol: Protocol,
+    stem: Callable[[str], str] | None = None,
+    with_styles: bool = False,
+    with_compared: bool = False,
+) -> Evaluation:
+    """Statistics, and on request diagnosis and normalised predictions, in one pass over blocks of questions.
+
+    Args:
+        predictions, references: What `inputs.group_answers` returned.
+        protocol, stem: How to score.
+        with_styles, with_compared: What else is to be found.
+
+    Raises:
+        ValueError, TypeError: As `sample_statistics`.
+
+    >>> evaluate_answers(["Yes."], [["yes"] * 10], resolve_protocol(), with_compared=True).compared
+    ['Yes.']
+    """
+    parts, styles, texts = [], Counter(), []
+    for answers in answer_blocks(predictions, references):
+        answers = stemmed(answers, stem)
+        compared = normalize(answers, protocol.normalization) if protocol.normalization else answers
+        parts.append(_block_statistics(compared, protocol))
+        if with_styles:
+            styles.update(lost_to_style(answers, parts[-1]["accuracy"], protocol))
+        if with_compared:
+            shown = list(map(collapsed, compared.texts)) if protocol.measure == "anls" else compared.texts
+            texts += [shown[i] for i in compared.predictions.tolist()]
+    _check_ceiling(np.fromiter(map(len, references), np.intp, len(references)), protocol)
+    statistics = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+    return Evaluation(statistics, dict(styles), texts)
+
+
+def _block_statistics(compared: Answers, protocol: Protocol) -> dict[str, np.ndarray]:
+    if protocol.measure in _OTHER_MEASURES:
+        rate = _OTHER_MEASURES[protocol.measure]
+        return {protocol.measure: np.array([rate(*question) for question in questions(compared)], float)}
+    matches = per_question(agrees(compared), compared.sizes)
+    return {"accuracy": accuracy_of_matches(matches, compared.sizes, protocol.formula)}
+
+
+def stemmed(answers: Answers, stem: Callable[[str], str] | None) -> Answers:
     """Applies a stemmer to every prediction.
 
     Raises:
         TypeError: It is not callable, or returns no str, or predictions are ids.
 
-    >>> stemmed(["riding"], lambda text: text.removesuffix("ing"))
-    ['rid']
+    >>> from .answers import number_answers
+    >>> list(questions(stemmed(number_answers(["riding"], ["ride"]), lambda text: text.removesuffix("ing"))))
+    [('rid', ['ride'])]
     """
     if stem is None:
-        return predictions
+        return answers
     if not callable(stem):
         raise TypeError(f"stem is {type(stem).__name__}, expected None or a callable str -> str")
-    if not isinstance(predictions[0], str):
+    if answers.are_ids:
         raise TypeError("stem is a callable, expected None: integer ids have no stem")
-    changed = [stem(prediction) for prediction in predictions]
-    for i, text in enumerate(changed):
-        if not isinstance(text, str):
-            raise TypeError(f"stem(predictions[{i}]) is {type(text).__name__}, expected str")
-    return changed
+
+    def checked_stem(text: str) -> str:
+        result = stem(text)
+        if not isinstance(result, str):
+            raise TypeError(f"stem({text!r}) is {type(result).__name__}, expected str")
+        return result
+
+    return change(answers, checked_stem, same)
 
 
 def _check_ceiling(answers: np.ndarray, protocol: Protocol) -> None:
@@ -146,23 +200,6 @@ def score_by_label(statistics: dict[str, np.ndarray], labels: Sequence[str]) -> 
     sums, counts = np.bincount(of_label, values), np.bincount(of_label)
     rows = zip(names.tolist(), sums.tolist(), counts.tolist())
     return {name: {"value": total / count, "count": count} for name, total, count in rows}
-
-
-def normalized_predictions(
-    predictions: list, references: list[list], protocol: Protocol, stem: Callable[[str], str] | None = None
-) -> list:
-    """Predictions as they are compared: under the official protocol this depends on the answers.
-
-    >>> protocol = resolve_protocol("official")
-    >>> normalized_predictions(["Yes.", "Yes."], [["yes", "no"], ["yes", "yes"]], protocol)
-    ['yes', 'Yes.']
-    """
-    predictions = stemmed(predictions, stem)
-    if protocol.measure == "anls":
-        return [" ".join(prediction.lower().split()) for prediction in predictions]
-    if protocol.measure == "relaxed_accuracy":
-        return predictions
-    return [sides(protocol.normalization, answers)[0](item) for item, answers in zip(predictions, references)]
 
 
 def signature_settings(

@@ -16,25 +16,18 @@
 import datasets
 import evaluate
 
-from .base import Checked, as_list, features_of
+from .answers import number_answers
+from .base import Checked, features_of
 from .diagnosis import lost_to_style
-from .inputs import check_answers, check_labels
+from .inputs import check_answers, check_labels, group_answers, is_id
 from .measures import anls
 from .normalizer import official
 from .protocols import resolve_protocol
 from .resampling import confidence_interval
-from .scoring import (
-    normalized_predictions,
-    sample_scores,
-    sample_statistics,
-    score,
-    score_by_label,
-    signature_settings,
-    stemmed,
-)
+from .scoring import evaluate_answers, sample_scores, score, score_by_label, signature_settings
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (confidence_interval, anls, official)
+_SIBLINGS = (number_answers, lost_to_style, anls, official, confidence_interval)
 
 _CITATION = """\
 @inproceedings{antol2015vqa,
@@ -109,6 +102,10 @@ class VqaAccuracy(Checked, evaluate.Metric):
         )
 
     def _check(self, predictions, references):
+        # Items are looked at where they are numbered, and before they are stored.
+        return predictions, references
+
+    def _stored(self, predictions, references):
         return check_answers(predictions, references)
 
     def _signature(self, **options):
@@ -132,24 +129,22 @@ class VqaAccuracy(Checked, evaluate.Metric):
         clusters=None,
         by=None,
     ):
-        # After add_batch they come as columns of a data set.
-        predictions, references = as_list(predictions, "predictions"), as_list(references, "references")
-        ids = not isinstance(predictions[0], str)
+        predictions, references = group_answers(predictions, references)
+        ids = is_id(predictions[0])
         protocol = resolve_protocol(normalization, formula, preset, measure, ids)
         answer_types = check_labels(answer_types, len(predictions), "answer_types")
         question_types = check_labels(question_types, len(predictions), "question_types")
-        options = {"normalization": normalization, "formula": formula, "preset": preset, "stem": stem}
-        statistics = sample_statistics(predictions, references, **options, measure=measure, is_checked=True)
+        with_styles = measure == "vqa_accuracy" and not ids
+        found = evaluate_answers(predictions, references, protocol, stem, with_styles, per_sample)
         asked = (per_sample, confidence_level, n_resamples, seed, clusters, by)
-        results = self._report(statistics, score, sample_scores, *asked)
+        results = self._report(found.statistics, score, sample_scores, *asked)
         for key, labels in (("per_answer_type", answer_types), ("per_question_type", question_types)):
             if labels is not None:
-                results[key] = score_by_label(statistics, labels)
-        if measure == "vqa_accuracy" and not ids:
-            compared = stemmed(predictions, stem)
-            results["lost_to_style"] = lost_to_style(compared, references, statistics["accuracy"], protocol)
+                results[key] = score_by_label(found.statistics, labels)
+        if with_styles:
+            results["lost_to_style"] = found.lost_to_style
         if per_sample:
-            compared = normalized_predictions(predictions, references, protocol, stem)
-            results["per_sample"] = {**results.pop("per_sample"), "prediction": compared}
+            results["per_sample"] = {**results.pop("per_sample"), "prediction": found.compared}
+        options = {"normalization": normalization, "formula": formula, "preset": preset, "stem": stem}
         self._sign(references, **options, measure=measure, ids=ids)
         return results

@@ -12,34 +12,23 @@ pycocoevalcap (for its jar) and without datasets.
 """
 
 import argparse
-import ast
-import ctypes
-import gc
 import json
 import os
 import platform
 import random
-import re
-import resource
-import select
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 import types
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.benchmarks.measuring import RESULTS, ROOT, machine, measure, serve, take_turns, versions, write_section
+
 SEED = 20260101
 NUM_REFERENCES = 5
-SAMPLE_SECONDS = 0.005
-TIMEOUT_SECONDS = 1800
-PAGE = os.sysconf("SC_PAGE_SIZE")
-MARKERS = "<!-- captions -->", "<!-- /captions -->"
 PACKAGES = "evaluate datasets numpy pycocoevalcap sacrebleu nltk bleuscore".split()
 AAC_PACKAGES = "aac-metrics numpy torch".split()
 
@@ -244,170 +233,28 @@ CONTENDERS = {
 }
 
 
-# The process that is measured
-
-
-def memory_of(field: str) -> int:
-    """VmRSS or VmHWM of this process, in bytes."""
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) * 1024 for line in file if line.startswith(field))
-
-
-def reset_peak() -> None:
-    """Gives back what imports and loading have freed, and sets the peak (VmHWM) to what is resident then."""
-    gc.collect()
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "malloc_trim"):
-        libc.malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5")
-
-
-def cpu_seconds() -> float:
-    """User and system time of this process and of the children that it waited for."""
-    usages = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
-
-
-def run_child(metric: str, label: str, path: str) -> None:
-    """Imports, loads, waits for the start, scores once; one line of JSON before and one after."""
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    try:
-        scorer = CONTENDERS[metric, label]()
-    except ModuleNotFoundError as error:
-        missing = error.name.split(".")[0].replace("_", "-")
-        own = missing in label.split() or missing in PACKAGES + AAC_PACKAGES
-        print(json.dumps({"error": "not installed" if own else f"needs {missing}"}), file=out, flush=True)
-        return
+def prepare(metric: str, label: str, path: str) -> Callable[[], float]:
+    """Imports a contender and loads the captions."""
+    scorer = CONTENDERS[metric, label]()
     data = json.loads(Path(path).read_text(encoding="utf-8"))
-    reset_peak()
-    base = memory_of("VmRSS")
-    print(json.dumps({"ready": base}), file=out, flush=True)
-    sys.stdin.readline()
-    cpu, wall = cpu_seconds(), time.perf_counter()
-    score = scorer(data["predictions"], data["references"])
-    wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
-    result = {"score": float(score), "wall": wall, "cpu": cpu, "base": base, "peak": memory_of("VmHWM")}
-    print(json.dumps(result), file=out, flush=True)
+    return lambda: scorer(data["predictions"], data["references"])
 
 
 # The process that measures
 
 
-def descendants(pid: int) -> list[int]:
-    """The children of a process and theirs, without those that are copies of it and have not started a program yet."""
-    found = []
-    try:
-        program = os.readlink(f"/proc/{pid}/exe")
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            for child in Path(f"/proc/{pid}/task/{thread}/children").read_text().split():
-                if os.readlink(f"/proc/{child}/exe") != program:
-                    found.append(int(child))
-                found.extend(descendants(int(child)))
-    except OSError:
-        pass  # A process ended meanwhile.
-    return found
-
-
-def resident(pids: list[int]) -> int:
-    """Resident memory of processes, in bytes."""
-    total = 0
-    for pid in pids:
-        try:
-            total += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
-        except OSError:
-            pass  # It ended meanwhile.
-    return total
-
-
-def receive(process: subprocess.Popen, on_tick: Callable[[], None]) -> dict | None:
-    """Waits for a line of JSON, calling `on_tick` every few milliseconds; None when the process ends without one."""
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    while not select.select([process.stdout], [], [], SAMPLE_SECONDS)[0]:
-        if time.monotonic() > deadline:
-            return {"error": f"stopped after {TIMEOUT_SECONDS} s"}
-        on_tick()
-    line = process.stdout.readline()
-    return json.loads(line) if line else None
-
-
-def last_line(text: str) -> str:
-    """The last line of a traceback, without folders and short enough for a table."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()] or ["ended without a result"]
-    return re.sub(r"(/[\w.+-]+)+/", "", lines[-1]).replace("|", "/")[:120]
-
-
-def measure(metric: str, label: str, path: str, folder: str, python: str) -> dict:
-    """Runs one contender once in a new process: score, wall, cpu (seconds) and memory (bytes above the base)."""
-    command = [python, str(Path(__file__).resolve()), "--child", metric, label, path]
-    environment = {**os.environ, "BENCH_FOLDER": folder, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-    with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
-    ) as process:
-        peaks = [0]
-
-        def watch():
-            peaks[0] = max(peaks[0], resident([process.pid, *descendants(process.pid)]))
-
-        message = receive(process, lambda: None)
-        if message and "ready" in message:
-            process.stdin.write("go\n")
-            process.stdin.flush()
-            message = receive(process, watch)
-        process.kill()
-        errors.seek(0)
-        message = message or {"error": last_line(errors.read())}
-    if "error" not in message:
-        message["memory"] = max(message["peak"], peaks[0]) - message["base"]
-    return message
-
-
 def measure_all(data: dict, rounds: int, folder: str, aac_python: str) -> dict:
-    """All contenders on one set of captions: their medians, or an error. They take turns, and each round starts with
-    another one; one that failed is not asked again."""
-    results = {contender: [] for contender in CONTENDERS}
-    for number in range(rounds):
-        order = list(CONTENDERS)
-        for contender in order[number % len(order) :] + order[: number % len(order)]:
-            if any("error" in result for result in results[contender]):
-                continue
-            python = aac_python if contender[1] == "aac-metrics" else sys.executable
-            result = measure(*contender, data["path"], folder, python)
-            results[contender].append(result)
-            print(data["size"], "round", number + 1, *contender, result, file=sys.stderr, flush=True)
-    return {contender: median(found) for contender, found in results.items()}
+    """All contenders on one set of captions: their medians, or an error."""
 
+    def measure_one(contender: tuple[str, str]) -> dict:
+        python = aac_python if contender[1] == "aac-metrics" else sys.executable
+        command = [python, "-m", "tests.benchmarks.bench_captions", "--child", *contender, data["path"]]
+        return measure(command, {"BENCH_FOLDER": folder})
 
-def median(results: list[dict]) -> dict:
-    """The median of every value over rounds; the error, if there was one."""
-    for result in results:
-        if "error" in result:
-            return result
-    return {key: statistics.median(result[key] for result in results) for key in ("score", "wall", "cpu", "memory")}
+    return take_turns(CONTENDERS, rounds, measure_one)
 
 
 # Report
-
-
-def machine(aac_python: str) -> list[str]:
-    """Processor, memory, load, versions."""
-    processors = re.findall(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
-    total = int(re.search(r"MemTotal:\s*(\d+)", Path("/proc/meminfo").read_text())[1]) / 2**20
-    name = processors[0] if processors else platform.processor() or platform.machine()
-    load = ", ".join(f"{value:.2f}" for value in os.getloadavg())
-    return [
-        f"Machine: {name}, {os.cpu_count()} cores, {total:.0f} GiB RAM; load average at start {load}.",
-        f"Versions: Python {platform.python_version()}, {versions(sys.executable, PACKAGES)}; separately "
-        f"{versions(aac_python, AAC_PACKAGES)}; {java_version()}.",
-    ]
-
-
-def versions(python: str, packages: list[str]) -> str:
-    """Packages with their versions in an environment."""
-    program = "import importlib.metadata as m; print({d.name.lower(): d.version for d in m.distributions()})"
-    output = subprocess.run([python, "-c", program], capture_output=True, text=True, check=True).stdout
-    found = ast.literal_eval(output)
-    return ", ".join(f"{package} {found.get(package, 'not installed')}" for package in packages)
 
 
 def java_version() -> str:
@@ -480,36 +327,27 @@ def report(arguments: argparse.Namespace, host: list[str], datasets: list[dict],
     return "\n".join([*lines, *linearity(datasets, results)])
 
 
-def write_section(path: Path, section: str) -> None:
-    """Puts the section between its markers, leaving the rest of the file as it is."""
-    start, end = MARKERS
-    text = path.read_text(encoding="utf-8") if path.exists() else "# Benchmarks\n"
-    block = f"{start}\n{section.rstrip()}\n{end}"
-    if start in text and end in text:
-        head, tail = text.split(start, 1)[0], text.split(end, 1)[1]
-        text = head + block + tail
-    else:
-        text = f"{text.rstrip()}\n\n{block}\n"
-    path.write_text(text, encoding="utf-8")
-
-
 def main() -> None:
     """Parses the command line, measures, reports."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[5000, 40000], help="numbers of images")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--output", type=Path, default=Path("tests/benchmarks/RESULTS.md"))
+    parser.add_argument("--output", type=Path, default=RESULTS)
     parser.add_argument("--aac-python", default=sys.executable, help="Python of the environment with aac-metrics")
     parser.add_argument("--child", nargs=3, metavar=("METRIC", "LABEL", "DATA"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
-        return run_child(*arguments.child)
-    host = machine(arguments.aac_python)
+        return serve(lambda: prepare(*arguments.child))
+    host = [
+        machine(),
+        f"Versions: Python {platform.python_version()}, {versions(PACKAGES)}; separately "
+        f"{versions(AAC_PACKAGES, arguments.aac_python)}; {java_version()}.",
+    ]
     with tempfile.TemporaryDirectory() as folder:
         datasets = [make_data(size, Path(folder) / f"{size}.json") for size in arguments.sizes]
         results = [measure_all(data, arguments.rounds, folder, arguments.aac_python) for data in datasets]
     section = report(arguments, host, datasets, results)
-    write_section(arguments.output, section)
+    write_section("captions", section, arguments.output)
     print(section)
 
 

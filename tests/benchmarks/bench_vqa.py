@@ -1,28 +1,32 @@
-"""VQA accuracy through compute() against the official evaluation: speed, peak memory, growth with the questions.
+"""VQA accuracy through compute() against the official evaluation and lmms-eval: speed, memory, growth.
 
-    python -m tests.benchmarks.bench_vqa [--questions 214354]
+    pip install --no-deps lmms-eval loguru
+    python -m tests.benchmarks.bench_vqa
 
 The official code is Python 2; here its steps are written again from their description (unanimity rule, leave-one-out
 by comparing dicts, no memory of what was normalised, annotations changed in place) and checked on the gold accuracies.
-Every contender runs in a process of its own, on questions drawn again and again from shared/data/vqa/vqav2_8977.
+Questions are drawn again and again from shared/data/vqa/vqav2_8977.
 """
 
 import argparse
 import gzip
 import json
 import os
+import platform
 import random
 import re
-import resource
-import subprocess
 import sys
-import time
+import types
+from collections.abc import Callable
+from datetime import date
+from importlib.util import find_spec
 from pathlib import Path
 
 from metrics.vqa_accuracy.normalizer import ARTICLES, CONTRACTIONS, MARKS, NUMBER_WORDS
+from tests.benchmarks.measuring import ROOT, machine, measure, serve, take_turns, versions, write_section
 
-ROOT = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("METRICS_SHARED", ROOT.parent / "shared"))
+OURS, OFFICIAL, LMMS = "this repository", "official, written again", "lmms-eval (always normalises)"
 COMMA, PERIOD = re.compile(r"(\d)(\,)(\d)"), re.compile(r"(?!<=\d)(\.)(?!\d)")
 
 
@@ -68,54 +72,115 @@ def official_accuracies(predictions, annotations):
     return accuracies
 
 
-def check():
+def ours():
+    import evaluate
+
+    metric = evaluate.load(str(ROOT / "metrics" / "vqa_accuracy"))
+    return lambda predictions, references: metric.compute(predictions=predictions, references=references)[
+        "vqa_accuracy"
+    ]
+
+
+def official():
+    def score(predictions, annotations):
+        accuracies = official_accuracies(predictions, annotations)
+        return sum(accuracies) / len(accuracies)
+
+    return score
+
+
+def lmms_eval():
+    """The function of its VQAv2 task; the package of all tasks, which needs much more, is stepped over."""
+    import loguru  # noqa: F401
+
+    if find_spec("lmms_eval") is None:
+        raise ModuleNotFoundError(name="lmms-eval")
+    tasks = types.ModuleType("lmms_eval.tasks")
+    tasks.__path__ = [str(Path(folder) / "tasks") for folder in find_spec("lmms_eval").submodule_search_locations]
+    sys.modules["lmms_eval.tasks"] = tasks
+    from lmms_eval.tasks.vqav2.utils import vqav2_process_results
+
+    def score(predictions, annotations):
+        documents = ({"question_id": 0, "answers": answers} for answers in annotations)
+        values = [vqav2_process_results(document, [text]) for document, text in zip(documents, predictions)]
+        return sum(value["exact_match"] for value in values) / len(values)
+
+    return score
+
+
+CONTENDERS = {OURS: ours, OFFICIAL: official, LMMS: lmms_eval}
+
+
+def prepare(name: str, number: int) -> Callable[[], float]:
+    """Imports a contender and draws the questions."""
+    scorer = CONTENDERS[name]()
+    data = draw(number)
+    return lambda: scorer(*data)
+
+
+def gold_difference() -> str:
+    """Checks the official code as written here on the gold accuracies."""
     with gzip.open(SHARED / "gold" / "vqa" / "accuracy.jsonl.gz", "rt", encoding="utf-8", newline="\n") as file:
         rows = [json.loads(line) for line in file]
     answers = [[{"answer": a, "answer_id": i} for i, a in enumerate(row["answers"])] for row in rows]
     found = official_accuracies([row["prediction"] for row in rows], answers)
     wrong = sum(abs(value - row["official_accuracy"]) > 1e-9 for value, row in zip(found, rows))
-    print(f"official, written again: {wrong} of {len(rows)} gold accuracies differ")
+    return f"{wrong} of {len(rows):,} gold accuracies differ"
 
 
-def run(name, number):
-    """Scores once and prints seconds, memory peak in MB, and the score."""
-    if name == "ours":
-        import evaluate
+def report(options: argparse.Namespace, host: str, results: dict) -> str:
+    """The section as Markdown; ratios above 1 say how much more the others take."""
+    sizes = " ".join(map(str, options.sizes))
+    lines = [
+        "## VQA accuracy",
+        "",
+        f"{date.today().isoformat()}, `python -m tests.benchmarks.bench_vqa --sizes {sizes} "
+        f"--rounds {options.rounds}`.",
+        host,
+        "",
+        f"Ten answers per question, as annotation dicts; medians of {options.rounds} rounds in which the contenders "
+        "take turns, each in a new process; imports and loading are not counted. Peak is resident memory above what "
+        "was resident before. Ours finds the diagnosis too. Of the official code as written again, "
+        f"{gold_difference()}.",
+        "",
+        "| questions | contender | score | wall s | CPU s | peak MB | wall / ours | CPU / ours | peak / ours |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for (name, number), result in results.items():
+        if "error" in result:
+            lines.append(f"| {number:,} | {name} | {result['error']} | | | | | | |")
+            continue
+        own = results[OURS, number]
+        ratios = [f"{result[key] / own[key]:.1f}" for key in ("wall", "cpu", "memory")]
+        times = [f"{result[key]:.2f}" for key in ("wall", "cpu")]
+        values = [f"{result['score']:.6f}", *times, f"{result['memory'] / 1e6:.0f}"]
+        lines.append(f"| {' | '.join([f'{number:,}', name, *values, *ratios])} |")
+    small, large = min(options.sizes), max(options.sizes)
+    growth = results[OURS, large]["wall"] / results[OURS, small]["wall"]
+    return "\n".join([*lines, "", f"{large / small:.1f} times the questions take {growth:.1f} times our wall time."])
 
-        metric = evaluate.load(str(ROOT / "metrics" / "vqa_accuracy"))
-    predictions, annotations = draw(number)
-    start = time.perf_counter()
-    if name == "ours":
-        value = metric.compute(predictions=predictions, references=annotations)["vqa_accuracy"]
-    else:
-        accuracies = official_accuracies(predictions, annotations)
-        value = sum(accuracies) / len(accuracies)
-    seconds = time.perf_counter() - start
-    print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, value]))
 
-
-def measure(name, number):
-    command = [sys.executable, "-m", "tests.benchmarks.bench_vqa", "--run", name, "--questions", str(number)]
-    output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return json.loads(output.splitlines()[-1])
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--questions", type=int, default=214_354)
-    parser.add_argument("--run", choices=["ours", "official"], help=argparse.SUPPRESS)
+def main() -> None:
+    """Parses the command line, measures, reports."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[53_588, 214_354], help="numbers of questions")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--child", nargs=2, metavar=("CONTENDER", "QUESTIONS"), help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.run:
-        return run(options.run, options.questions)
-    check()
-    times = {}
-    for number in (options.questions // 4, options.questions):
-        for name in ("ours", "official"):
-            seconds, peak, value = measure(name, number)
-            times[name, number] = seconds
-            print(f"{name:<9} {number:>8} questions {seconds:8.2f} s {1e6 * seconds / number:8.1f} us each"
-                  f" {peak:8.0f} MB  {value:.6f}", flush=True)
-        print(f"          {times['official', number] / times['ours', number]:.1f} times the official speed")
+    if options.child:
+        name, number = options.child
+        return serve(lambda: prepare(name, int(number)))
+    packages = versions("evaluate datasets numpy lmms-eval".split())
+    host = f"{machine()}\nVersions: Python {platform.python_version()}, {packages}."
+
+    def measure_one(contender: tuple[str, int]) -> dict:
+        name, number = contender
+        return measure([sys.executable, "-m", "tests.benchmarks.bench_vqa", "--child", name, str(number)])
+
+    contenders = [(name, number) for number in options.sizes for name in CONTENDERS]
+    section = report(options, host, take_turns(contenders, options.rounds, measure_one))
+    write_section("vqa", section)
+    print(section)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
+from metrics.vqa_accuracy.answers import number_answers
 from metrics.vqa_accuracy.diagnosis import lost_to_style
 from metrics.vqa_accuracy.protocols import resolve_protocol
 from metrics.vqa_accuracy.scoring import sample_statistics
@@ -47,8 +49,7 @@ def test_lmms_eval_760_normalised_once():
 def test_lmms_eval_758_and_llava_1664_sentences_are_named_in_the_diagnosis():
     sentence = "The color of the car is red."
     assert accuracy(sentence, ["red"] * 10) == 0
-    counts = lost_to_style([sentence], [["red"] * 10], sample_statistics([sentence], [["red"] * 10])["accuracy"],
-                           resolve_protocol())
+    counts = lost_to_style(number_answers([sentence], [["red"] * 10]), np.zeros(1), resolve_protocol())
     assert counts["sentence"] == 1
 
 

@@ -1,0 +1,360 @@
+# Generated from metrics/utils/resampling.py by make fix-copies: edit it there.
+"""Confidence intervals and paired tests over the statistics of samples, the same for every metric.
+
+A metric's `score(statistics, weights=None)` is all that is needed: `weights` (resamples, samples) says how often each
+sample counts in each resample, and every value becomes an array with one entry per resample. The bootstrap draws these
+numbers with replacement (Efron, 1979; paired as in Koehn, 2004), approximate randomization swaps samples between two
+systems (Noreen, 1989; Riezler and Maxwell, 2005). Resamples are made in blocks, so that memory does not grow with
+their number; each is drawn on its own, so that the size of the blocks changes no draw.
+"""
+
+import numbers
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from .base import as_list, check_options, describe
+
+# Weights held at one time: 8 MB of floats, about what a processor's cache holds.
+_CELLS = 1 << 20
+
+# Differences that are equal on paper differ in the last bits, since sums over resamples run in other orders.
+_ROUNDING = 1e-10
+
+Statistics = dict[str, np.ndarray]
+Resampled = dict[str, np.ndarray]
+Score = Callable[..., dict]
+
+
+def mean(values: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """The mean over samples, or with weights one mean per resample.
+
+    Args:
+        values: (samples, ...), numbers of each sample.
+        weights: (resamples, samples), how often each sample counts.
+
+    Returns:
+        (...), or (resamples, ...) with weights.
+
+    >>> mean(np.array([1.0, 0.0, 0.5]), np.array([[1, 1, 1], [3, 0, 0]])).tolist()
+    [0.5, 1.0]
+    """
+    if weights is None:
+        return values.mean(axis=0)
+    sums, counts = weights @ values, weights.sum(axis=1)
+    return sums / counts.reshape(-1, *[1] * (values.ndim - 1))
+
+
+def bootstrap(
+    score: Score,
+    systems: Sequence[Statistics],
+    n_resamples: int = 1000,
+    seed: int = 0,
+    clusters: Sequence | None = None,
+) -> list[Resampled]:
+    """Scores of systems on resamples of the same samples, drawn with replacement; all systems meet the same draws.
+
+    Args:
+        score: A metric's `score(statistics, weights=...)`.
+        systems: The statistics of each system, row by row of the same samples.
+        n_resamples: Number of resamples.
+        seed: Of the draws.
+        clusters: One label per row, str or int: whole clusters are drawn, such as all questions of one image.
+
+    Returns:
+        One dict per system, as `score` has it, with arrays (n_resamples, ...).
+
+    Raises:
+        ValueError: Systems or clusters differ in the number of rows, or n_resamples or seed is out of range.
+        TypeError: A label is neither str nor int, or they are mixed.
+
+    >>> score = lambda statistics, weights=None: {"mean": mean(statistics["x"], weights)}
+    >>> bootstrap(score, [{"x": np.array([1.0, 1.0])}], n_resamples=3)[0]["mean"].tolist()
+    [1.0, 1.0, 1.0]
+    """
+    rows = _same_rows(systems)
+    check_resampling(rows, None, n_resamples, seed, clusters)
+    num_units, unit = _units(rows, clusters)
+
+    def draw(generator):
+        return np.bincount(generator.integers(num_units, size=num_units), minlength=num_units)
+
+    blocks = _blocks(draw, num_units, unit, rows, n_resamples, seed)
+    return _joined([score(statistics, weights=weights) for statistics in systems] for weights in blocks)
+
+
+def confidence_interval(
+    score: Score,
+    statistics: Statistics,
+    confidence_level: float = 0.95,
+    n_resamples: int = 1000,
+    seed: int = 0,
+    clusters: Sequence | None = None,
+) -> dict[str, list]:
+    """Percentile bootstrap intervals of every value of a score.
+
+    Args:
+        confidence_level: Of the intervals, between 0 and 1.
+        score, statistics, n_resamples, seed, clusters: See `bootstrap`.
+
+    Returns:
+        key -> [low, high]; where the value is a list, one interval for each of its items.
+
+    Raises:
+        ValueError: There is a single sample or cluster, whose resamples are all the same; or as `bootstrap`.
+        TypeError: As `bootstrap`.
+
+    >>> score = lambda statistics, weights=None: {"mean": mean(statistics["x"], weights)}
+    >>> low, high = confidence_interval(score, {"x": np.arange(100.0)})["mean"]
+    >>> round(low, 1), round(high, 1)
+    (43.8, 55.0)
+    """
+    check_resampling(_same_rows([statistics]), confidence_level, n_resamples, seed, clusters)
+    (resampled,) = bootstrap(score, [statistics], n_resamples, seed, clusters)
+    return {key: _interval(values, confidence_level) for key, values in resampled.items()}
+
+
+def standard_error(resampled: Resampled) -> dict[str, np.ndarray]:
+    """The bootstrap's standard error of every value: the deviation (divisor n - 1) over what `bootstrap` returned.
+
+    >>> standard_error({"mean": np.array([1.0, 2.0, 3.0])})["mean"].item()
+    1.0
+    """
+    return {key: values.std(axis=0, ddof=1) for key, values in resampled.items()}
+
+
+def paired_bootstrap(
+    score: Score,
+    first: Statistics,
+    second: Statistics,
+    confidence_level: float = 0.95,
+    n_resamples: int = 1000,
+    seed: int = 0,
+    clusters: Sequence | None = None,
+) -> dict[str, dict]:
+    """The difference between two systems on the same samples, its interval and its p-value.
+
+    The p-value is two-sided: how often a resampled difference lies as far from the mean of all resampled ones as the
+    difference found lies from 0, (count + 1) / (n_resamples + 1). sacrebleu counts one side, so that its p-value is
+    about half of this one.
+
+    Args:
+        first, second: Statistics of the two systems, row by row of the same samples.
+        confidence_level: Of the interval of the difference, between 0 and 1.
+        score, n_resamples, seed, clusters: See `bootstrap`.
+
+    Returns:
+        key -> {"difference": second - first, "confidence_interval": [low, high], "p_value"}.
+
+    Raises:
+        ValueError, TypeError: As `confidence_interval`.
+
+    >>> score = lambda statistics, weights=None: {"mean": mean(statistics["x"], weights)}
+    >>> paired_bootstrap(score, {"x": np.zeros(20)}, {"x": np.ones(20)}, n_resamples=99)["mean"]
+    {'difference': 1.0, 'confidence_interval': [1.0, 1.0], 'p_value': 0.01}
+    """
+    check_resampling(_same_rows([first, second]), confidence_level, n_resamples, seed, clusters)
+    one, other = bootstrap(score, [first, second], n_resamples, seed, clusters)
+    report = {}
+    for key, (difference, tolerance) in _differences(score(first), score(second), one).items():
+        resampled = other[key] - one[key]
+        report[key] = {
+            "difference": difference.tolist(),
+            "confidence_interval": _interval(resampled, confidence_level),
+            "p_value": _p_value(resampled - resampled.mean(axis=0), difference, tolerance),
+        }
+    return report
+
+
+def approximate_randomization(
+    score: Score,
+    first: Statistics,
+    second: Statistics,
+    n_resamples: int = 1000,
+    seed: int = 0,
+    clusters: Sequence | None = None,
+) -> dict[str, dict]:
+    """The difference between two systems, and how often chance alone makes one as large.
+
+    In each trial every sample (every cluster) changes sides with probability 1/2; the two-sided p-value is
+    (count of differences at least as large as the one found + 1) / (n_resamples + 1).
+
+    Args:
+        first, second: Statistics of the two systems, row by row of the same samples.
+        score, n_resamples, seed, clusters: See `bootstrap`.
+
+    Returns:
+        key -> {"difference": second - first, "p_value"}.
+
+    Raises:
+        ValueError, TypeError: As `bootstrap`.
+
+    >>> score = lambda statistics, weights=None: {"mean": mean(statistics["x"], weights)}
+    >>> approximate_randomization(score, {"x": np.zeros(20)}, {"x": np.ones(20)}, n_resamples=99)["mean"]
+    {'difference': 1.0, 'p_value': 0.01}
+    """
+    rows = _same_rows([first, second])
+    check_resampling(rows, None, n_resamples, seed, clusters)
+    num_units, unit = _units(rows, clusters)
+    both = {key: np.concatenate([first[key], second[key]]) for key in first}
+
+    def draw(generator):
+        return generator.integers(2, size=num_units, dtype=np.int8)
+
+    blocks = _blocks(draw, num_units, unit, rows, n_resamples, seed)
+    # A system of a trial is a choice of rows of both, and the other system has the rest.
+    choices = (np.hstack([1 - swapped, swapped]) for swapped in blocks)
+    one, other = _joined([score(both, weights=chosen), score(both, weights=1 - chosen)] for chosen in choices)
+    return {
+        key: {"difference": difference.tolist(), "p_value": _p_value(other[key] - one[key], difference, tolerance)}
+        for key, (difference, tolerance) in _differences(score(first), score(second), one).items()
+    }
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction (1979) of the p-values of several tests, in their order.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p_values, kind="stable")
+    factors = np.arange(len(order), 0, -1)
+    corrected = np.empty(len(order))
+    corrected[order] = np.minimum(np.maximum.accumulate(np.asarray(p_values, float)[order] * factors), 1.0)
+    return corrected.tolist()
+
+
+def score_by(
+    score: Score,
+    statistics: Statistics,
+    by: Sequence,
+    confidence_level: float | None = None,
+    n_resamples: int = 1000,
+    seed: int = 0,
+    clusters: Sequence | None = None,
+) -> dict[str | int, dict]:
+    """Scores of the rows of each label.
+
+    Args:
+        by: One label per row, str or int.
+        confidence_level: Adds `confidence_interval` to labels with two samples (clusters) or more; None adds none.
+        score, statistics, n_resamples, seed, clusters: See `bootstrap`.
+
+    Returns:
+        label -> what `score` gives, and `count`, the number of its rows; labels sorted.
+
+    Raises:
+        ValueError, TypeError: As `confidence_interval`; `by` is checked as `clusters`.
+
+    >>> score = lambda statistics, weights=None: {"mean": mean(statistics["x"], weights).item()}
+    >>> score_by(score, {"x": np.array([1.0, 0.0, 0.5])}, ["near", "far", "near"])
+    {'far': {'mean': 0.0, 'count': 1}, 'near': {'mean': 0.75, 'count': 2}}
+    """
+    rows = _same_rows([statistics])
+    names, label = _label_index(by, rows, "by")
+    _, unit = _units(rows, clusters)
+    groups = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
+    results = {}
+    for name, group in zip(names, groups):
+        chosen = {key: values[group] for key, values in statistics.items()}
+        own = None if unit is None else unit[group]
+        results[name] = {**score(chosen), "count": len(group)}
+        if confidence_level is not None and _units(len(group), own)[0] > 1:
+            interval = confidence_interval(score, chosen, confidence_level, n_resamples, seed, own)
+            results[name]["confidence_interval"] = interval
+    return results
+
+
+def check_resampling(
+    rows: int,
+    confidence_level: float | None = None,
+    n_resamples: int = 1000,
+    seed: int = 0,
+    clusters: Sequence | None = None,
+) -> None:
+    """Checks the options of a bootstrap of so many rows; a confidence level of None asks for no interval.
+
+    Raises:
+        ValueError, TypeError: As `confidence_interval`.
+
+    >>> check_resampling(2, confidence_level=95)
+    Traceback (most recent call last):
+        ...
+    ValueError: confidence_level is 95, expected a number between 0 and 1, such as 0.95
+    """
+    check_options(orders={"n_resamples": n_resamples})
+    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
+        raise ValueError(f"seed is {seed!r}, expected an integer of at least 0")
+    num_units, _ = _units(rows, clusters)
+    if confidence_level is None:
+        return
+    is_number = isinstance(confidence_level, numbers.Real) and not isinstance(confidence_level, bool)
+    if not is_number or not 0 < confidence_level < 1:
+        raise ValueError(f"confidence_level is {confidence_level!r}, expected a number between 0 and 1, such as 0.95")
+    if num_units < 2:
+        what = "sample" if clusters is None else "cluster"
+        raise ValueError(f"there is a single {what}, expected at least 2 for a confidence interval")
+
+
+def _same_rows(systems: Sequence[Statistics]) -> int:
+    rows = [len(values) for statistics in systems for values in statistics.values()]
+    if len(set(rows)) != 1:
+        raise ValueError(f"statistics have {sorted(set(rows))} rows, expected the same samples in all")
+    return rows[0]
+
+
+def _units(rows: int, clusters: Sequence | None) -> tuple[int, np.ndarray | None]:
+    """The number of things to draw, and of which one each row is a part (None: each row is one)."""
+    if clusters is None:
+        return rows, None
+    names, unit = _label_index(clusters, rows, "clusters")
+    return len(names), unit
+
+
+def _label_index(labels, rows: int, place: str) -> tuple[list, np.ndarray]:
+    labels = as_list(labels, place)
+    if len(labels) != rows:
+        raise ValueError(f"{place} has {len(labels)} labels, expected {rows} (one per row)")
+    kind = str if isinstance(labels[0], str) else numbers.Integral
+    for i, value in enumerate(labels):
+        if isinstance(value, bool) or not isinstance(value, kind):
+            raise TypeError(f"{place}[{i}] is {describe(value)}, expected str in all rows, or int in all rows")
+    names = sorted(set(labels))
+    place_of = {name: i for i, name in enumerate(names)}
+    return names, np.fromiter(map(place_of.__getitem__, labels), np.int64, rows)
+
+
+def _blocks(draw: Callable, num_units: int, unit, rows: int, n_resamples: int, seed: int) -> Iterator[np.ndarray]:
+    """What `draw(generator)` gives for the units of each resample, as weights of the rows (block, rows)."""
+    generator = np.random.default_rng(seed)
+    size = max(1, _CELLS // rows)
+    for start in range(0, n_resamples, size):
+        # Floats, since only their matrix products run at full speed.
+        block = np.empty((min(size, n_resamples - start), num_units))
+        for row in block:
+            row[:] = draw(generator)
+        yield block if unit is None else block[:, unit]
+
+
+def _joined(blocks: Iterator[list[dict]]) -> list[Resampled]:
+    """Joins the blocks of each system."""
+    of_systems = zip(*blocks)
+    return [{key: np.concatenate([block[key] for block in blocks]) for key in blocks[0]} for blocks in of_systems]
+
+
+def _interval(values: np.ndarray, confidence_level: float) -> list:
+    tail = (1 - confidence_level) / 2
+    return np.moveaxis(np.quantile(values, [tail, 1 - tail], axis=0), 0, -1).tolist()
+
+
+def _differences(first: dict, second: dict, keys: Iterable[str]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """key -> second - first, and how far equal differences may lie apart; only of what can be resampled."""
+    pairs = {key: (np.asarray(first[key], float), np.asarray(second[key], float)) for key in keys}
+    return {
+        key: (two - one, _ROUNDING * np.maximum(np.abs(one), np.abs(two))) for key, (one, two) in pairs.items()
+    }
+
+
+def _p_value(chance: np.ndarray, difference: np.ndarray, tolerance: np.ndarray):
+    count = (np.abs(chance) >= np.abs(difference) - tolerance).sum(axis=0)
+    return ((count + 1) / (len(chance) + 1)).tolist()

@@ -1,0 +1,151 @@
+"""Similarities and embeddings of any kind as arrays that are read in blocks: NumPy, memory-mapped files, torch, lists.
+
+torch is used where a tensor is passed, and never imported for it: whoever has a tensor has imported it.
+"""
+
+import sys
+
+import numpy as np
+
+from .base import as_list, describe
+
+_BLOCK = 1 << 22
+
+
+class BFloat16:
+    """A matrix of bfloat16, which NumPy does not know: its bits, read as float32 (exactly) where it is indexed.
+
+    >>> BFloat16(np.array([[0x3F80, 0xC000]], np.uint16))[:]
+    array([[ 1., -2.]], dtype=float32)
+    """
+
+    dtype = np.dtype(np.float32)
+    ndim = 2
+
+    def __init__(self, bits: np.ndarray):
+        self._bits = bits
+        self.shape = bits.shape
+
+    def __getitem__(self, key) -> np.ndarray:
+        return (self._bits[key].astype(np.uint32) << 16).view(np.float32)
+
+
+def as_matrix(values, place: str):
+    """Reads a matrix of numbers without copying it where it is an array already.
+
+    Args:
+        values: NumPy array, memory-mapped or not; torch tensor; or a list of rows.
+        place: Its name in an error.
+
+    Returns:
+        A NumPy array of floats or integers, or a `BFloat16`; (rows, columns), at least one of each.
+
+    Raises:
+        TypeError: It holds something else than numbers.
+        ValueError: It is not two-dimensional, or empty, or its rows differ in length.
+
+    >>> as_matrix([[1, 2], [3]], "predictions")
+    Traceback (most recent call last):
+        ...
+    ValueError: predictions[1] has 1 numbers, expected 2 as in predictions[0]
+    """
+    matrix = _from_tensor(values) if is_tensor(values) else values
+    if not hasattr(matrix, "shape"):
+        matrix = _from_rows(matrix, place)
+    if len(matrix.shape) != 2 or 0 in matrix.shape:
+        raise ValueError(f"{place} has the shape {tuple(matrix.shape)}, expected two dimensions, none of them empty")
+    if matrix.dtype.kind not in "fiu":
+        raise TypeError(f"{place} has the type {matrix.dtype}, expected floats or integers")
+    return matrix
+
+
+def is_tensor(values) -> bool:
+    """Whether it is a torch tensor."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(values, torch.Tensor)
+
+
+def device_of(values):
+    """The device of a torch tensor that is not in main memory; None of everything else."""
+    return values.device if is_tensor(values) and values.device.type != "cpu" else None
+
+
+def _from_tensor(tensor):
+    torch = sys.modules["torch"]
+    tensor = tensor.detach().cpu()
+    if tensor.dtype == torch.bfloat16 and tensor.ndim == 2:
+        return BFloat16(tensor.view(torch.int16).numpy().view(np.uint16))
+    return tensor.numpy()
+
+
+def _from_rows(values, place: str) -> np.ndarray:
+    rows = [_row(row, f"{place}[{i}]") for i, row in enumerate(as_list(values, place))]
+    if not rows:
+        raise ValueError(f"{place} is empty, expected at least one row")
+    for i, row in enumerate(rows):
+        if len(row) != len(rows[0]):
+            raise ValueError(f"{place}[{i}] has {len(row)} numbers, expected {len(rows[0])} as in {place}[0]")
+    return np.stack(rows)
+
+
+def _row(row, place: str) -> np.ndarray:
+    if is_tensor(row):
+        row = row.detach().cpu().tolist()
+    if not isinstance(row, np.ndarray):
+        row = as_list(row, place)
+        for j, number in enumerate(row):
+            if isinstance(number, bool) or not isinstance(number, int | float | np.integer | np.floating):
+                raise TypeError(f"{place}[{j}] is {describe(number)}, expected a number")
+        row = np.array(row, None if row else float)
+    if row.ndim != 1 or row.dtype.kind not in "fiu":
+        raise TypeError(f"{place} is an array of {row.dtype} of the shape {row.shape}, expected a row of numbers")
+    return row
+
+
+def compute_type(*matrices) -> np.dtype:
+    """The type that numbers are compared in: float64 where one is float64 or integer, else float32.
+
+    >>> compute_type(np.zeros((1, 1), np.float16))
+    dtype('float32')
+    """
+    wide = any(matrix.dtype.kind in "iu" or matrix.dtype.itemsize > 4 for matrix in matrices)
+    return np.dtype(np.float64 if wide else np.float32)
+
+
+def row_blocks(matrix):
+    """Slices of rows that hold some four million numbers each."""
+    rows, columns = matrix.shape
+    step = max(1, _BLOCK // columns)
+    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
+
+
+def check_numbers(matrix, place: str, finite: bool = False) -> None:
+    """Refuses NaN, integers that float64 cannot hold and, where asked for, infinities.
+
+    Raises:
+        ValueError: The message says how many there are, and where the first is.
+
+    >>> check_numbers(np.array([[0, np.nan]]), "predictions")
+    Traceback (most recent call last):
+        ...
+    ValueError: predictions has 1 NaN, the first at [0][1]
+    """
+    if matrix.dtype.kind in "iu":
+        _refuse(matrix, lambda block: (block > 1 << 53) | (block < -(1 << 53)), "integers beyond 2**53", place)
+    else:
+        _refuse(matrix, np.isnan, "NaN", place)
+        if finite:
+            _refuse(matrix, np.isinf, "infinities", place)
+
+
+def _refuse(matrix, is_wrong, what: str, place: str) -> None:
+    count, first = 0, None
+    for rows in row_blocks(matrix):
+        wrong = is_wrong(matrix[rows])
+        if wrong.any():
+            count += int(wrong.sum())
+            if first is None:
+                row, column = np.argwhere(wrong)[0].tolist()
+                first = (rows.start + row, column)
+    if count:
+        raise ValueError(f"{place} has {count} {what}, the first at [{first[0]}][{first[1]}]")

@@ -1,0 +1,51 @@
+"""Retrieval scores the slow way, from the whole matrix: every order of the gallery in turn, and one sort per query."""
+
+from itertools import permutations
+
+import numpy as np
+
+
+def orders_of(scores, correct):
+    """Ranked galleries of one query, one per order of the gallery: rows of booleans, whether each place is correct."""
+    size = len(scores)
+    for order in permutations(range(size)):
+        ranked = sorted(order, key=lambda item: -scores[item])
+        yield np.array([item in correct for item in ranked])
+
+
+def one_order(scores, correct, ties):
+    """The ranked gallery with the correct items behind (pessimistic) or before the others that tie with them."""
+    sign = 1 if ties == "pessimistic" else -1
+    ranked = sorted(range(len(scores)), key=lambda item: (-scores[item], sign * (item in correct)))
+    return [np.array([item in correct for item in ranked])]
+
+
+def query_scores(scores, correct, k, ties="expected"):
+    """r@K, recall_fraction@K, reciprocal_rank and rank of one query."""
+    rankings = list(orders_of(scores, correct) if ties == "expected" else one_order(scores, correct, ties))
+    first = np.array([np.argmax(ranking) for ranking in rankings]) + 1
+    values = {"reciprocal_rank": np.mean(1 / first), "rank": np.mean(first)}
+    for number in k:
+        values[f"r@{number}"] = np.mean(first <= number)
+        found = [ranking[:number].sum() / len(correct) for ranking in rankings]
+        values[f"recall_fraction@{number}"] = np.mean(found)
+    return values
+
+
+def scores_of(matrix, forward, backward, k, ties="expected"):
+    """All scores; forward and backward hold the set of correct items of each query, empty ones are left out."""
+    scores = {}
+    for name, rows, correct in (("i2t", matrix, forward), ("t2i", matrix.T, backward)):
+        queries = [query_scores(row, items, k, ties) for row, items in zip(rows, correct) if items]
+        for key in queries[0]:
+            values = [query[key] for query in queries]
+            if key == "rank":
+                scores[f"{name}_mean_rank"], scores[f"{name}_median_rank"] = np.mean(values), np.median(values)
+            else:
+                scores[f"{name}_{'mrr' if key == 'reciprocal_rank' else key}"] = np.mean(values)
+    return scores
+
+
+def transposed(forward, columns):
+    """The correct rows of each column."""
+    return [{row for row, items in enumerate(forward) if column in items} for column in range(columns)]
