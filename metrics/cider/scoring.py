@@ -159,11 +159,10 @@ def score(
     >>> score({"similarity": np.array([[1.0, 0.5], [0.0, 0.0]])})
     {'cider': 3.75, 'cider_1': 5.0, 'cider_2': 2.5}
     """
-    samples = sample_scores(statistics, scale)
     if weights is None:
-        return {key: float(values.mean()) for key, values in samples.items()}
-    means = mean(np.stack(list(samples.values()), axis=1), weights)
-    return dict(zip(samples, means.T))
+        return {key: float(values.mean()) for key, values in sample_scores(statistics, scale).items()}
+    # Means of samples' means are means of orders' means, and these are one matrix product.
+    return sample_scores({"similarity": mean(statistics["similarity"], weights)}, scale)
 
 
 def sample_scores(statistics: dict[str, np.ndarray], scale: float = 10.0) -> dict[str, np.ndarray]:

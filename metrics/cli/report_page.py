@@ -24,14 +24,15 @@ def page(comparison: dict, pictures: Pictures | None = None) -> str:
         ValueError: As `Pictures.data_uri`.
     """
     style = resources.files("metrics.cli").joinpath("report_page.css").read_text(encoding="utf-8")
-    names = ", ".join(comparison["metrics"])
-    sections = (_section(name, metric, comparison, pictures) for name, metric in comparison["metrics"].items())
+    metrics = comparison["metrics"]
+    names, num_systems = ", ".join(metrics), len(next(iter(metrics.values()))["systems"])
+    sections = (_section(name, metric, comparison, pictures) for name, metric in metrics.items())
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(names)}: comparison</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>Comparison of {len(next(iter(comparison['metrics'].values()))['systems'])} systems</h1>\n"
+        f"<h1>Comparison of {num_systems} systems</h1>\n"
         + "\n".join(sections)
         + "\n</main>\n</body>\n</html>"
     )
@@ -52,7 +53,7 @@ def _section(name: str, metric: dict, comparison: dict, pictures: Pictures | Non
         parts += [
             f"<h3>{escape(system['name'])} minus {escape(first['name'])}, per sample</h3>",
             _histogram(system, comparison["items"]),
-            *_worst(first, system, pictures),
+            *_worst(first, system, comparison["id"], pictures),
         ]
     return f"<section>\n{chr(10).join(parts)}\n</section>"
 
@@ -124,15 +125,15 @@ def _scale(low: float, high: float) -> str:
     return f'<p class="scale">{marks}</p>'
 
 
-def _worst(first: dict, system: dict, pictures: Pictures | None) -> list[str]:
+def _worst(first: dict, system: dict, id_name: str, pictures: Pictures | None) -> list[str]:
     if not system["worst"]:
         return []
     names = [first["name"], system["name"]]
-    samples = (_sample(sample, names, pictures) for sample in system["worst"])
+    samples = (_sample(sample, names, id_name, pictures) for sample in system["worst"])
     return ["<h4>Largest differences</h4>", f'<ol class="worst">\n{chr(10).join(samples)}\n</ol>']
 
 
-def _sample(sample: dict, names: list[str], pictures: Pictures | None) -> str:
+def _sample(sample: dict, names: list[str], id_name: str, pictures: Pictures | None) -> str:
     uri = pictures.data_uri(sample["image_id"]) if pictures else None
     picture = f'<img src="{uri}" alt="image {escape(str(sample["image_id"]))}" loading="lazy">' if uri else ""
     side = "win" if sample["difference"] > 0 else "loss"
@@ -142,7 +143,7 @@ def _sample(sample: dict, names: list[str], pictures: Pictures | None) -> str:
     )
     references = "".join(f"<li>{escape(text)}</li>" for text in references_text(sample["references"]))
     return (
-        f'<li>{picture}<div><p class="id">{escape(str(sample["id"]))} '
+        f'<li>{picture}<div><p class="id">{id_name} {escape(str(sample["id"]))} '
         f'<span class="number {side}">{sample["difference"]:+.4f}</span></p>'
         f"<dl>{texts}</dl><p>References</p><ul>{references}</ul></div></li>"
     )

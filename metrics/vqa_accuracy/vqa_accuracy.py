@@ -144,7 +144,7 @@ class VqaAccuracy(Checked, evaluate.Metric):
         if with_styles:
             results["lost_to_style"] = found.lost_to_style
         if per_sample:
-            results["per_sample"]["prediction"] = found.compared
+            results["per_sample"] = {**results.pop("per_sample"), "prediction": found.compared}
         options = {"normalization": normalization, "formula": formula, "preset": preset, "stem": stem}
         self._sign(references, **options, measure=measure, ids=ids)
         return results

@@ -68,6 +68,13 @@ def test_numbers_are_those_of_the_metrics_and_of_resampling(name, scoring, tmp_p
     assert result["metrics"][name]["signature"].startswith({"cider": "cider_d|n:4", "bleu4": "bleu4|"}[name])
 
 
+def test_readme_shows_what_is_printed(capsys):
+    blocks = (ROOT / "README.md").read_text(encoding="utf-8").split("```")
+    (shown,) = [block for block in blocks if block.startswith("\nsystem")]
+    assert compare(GOOD, PLAIN, metrics=["cider"]) == 0
+    assert capsys.readouterr().out.strip() == shown.strip()
+
+
 def test_randomization_and_holm(tmp_path, capsys):
     result = compared(tmp_path, GOOD, PLAIN, GOOD, options=["--test", "randomization"], metrics=["cider"])
     first, *others = result["metrics"]["cider"]["systems"]
