@@ -62,6 +62,10 @@ Args:
     dtype: "float32" (default) or "bfloat16".
     batch_size: entities encoded at once; 128.
     per_sample: adds scores and entities of every sample in input order; False.
+    confidence_level: such as 0.95, adds percentile bootstrap intervals of the means; None adds none.
+    n_resamples, seed: of the bootstrap; 1000, 0.
+    clusters: one label (str or int) per sample; whole clusters are resampled. None.
+    by: one label (str or int) per sample; adds the scores of each label. None.
 Returns:
     entity_score: the mean over the pairs, 0..1 (favdbench: up to 1.00005).
     entity_recall, entity_similarity: the means of its two parts, 0..1.

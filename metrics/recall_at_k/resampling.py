@@ -148,6 +148,10 @@ def paired_bootstrap(
 
     Raises:
         ValueError, TypeError: As `confidence_interval`.
+
+    >>> score = lambda statistics, weights=None: {"mean": mean(statistics["x"], weights)}
+    >>> paired_bootstrap(score, {"x": np.zeros(20)}, {"x": np.ones(20)}, n_resamples=99)["mean"]
+    {'difference': 1.0, 'confidence_interval': [1.0, 1.0], 'p_value': 0.01}
     """
     check_resampling(_same_rows([first, second]), confidence_level, n_resamples, seed, clusters)
     one, other = bootstrap(score, [first, second], n_resamples, seed, clusters)
@@ -184,6 +188,10 @@ def approximate_randomization(
 
     Raises:
         ValueError, TypeError: As `bootstrap`.
+
+    >>> score = lambda statistics, weights=None: {"mean": mean(statistics["x"], weights)}
+    >>> approximate_randomization(score, {"x": np.zeros(20)}, {"x": np.ones(20)}, n_resamples=99)["mean"]
+    {'difference': 1.0, 'p_value': 0.01}
     """
     rows = _same_rows([first, second])
     check_resampling(rows, None, n_resamples, seed, clusters)
