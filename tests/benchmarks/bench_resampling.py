@@ -12,6 +12,8 @@ import numpy as np
 
 from metrics.bleu4 import scoring as bleu4
 from metrics.cider import scoring as cider
+from metrics.entity_score import scoring as entity_score
+from metrics.recall_at_k import scoring as recall_at_k
 from metrics.utils.resampling import approximate_randomization, confidence_interval, paired_bootstrap
 from metrics.vqa_accuracy import scoring as vqa
 
@@ -26,6 +28,22 @@ def systems(samples: int, generator: np.random.Generator) -> dict:
         "cider": (cider.score, {"similarity": generator.random((samples, 4))}),
         "bleu4": (bleu4.score, {**counts, **lengths}),
         "vqa_accuracy": (vqa.score, {"accuracy": generator.random(samples)}),
+        "entity_score": (
+            entity_score.score,
+            {key: generator.random(samples) for key in ("recall", "similarity", "entity_score")},
+        ),
+        # Five texts per image: a sixth of the queries are images.
+        "recall_at_k": (
+            recall_at_k.score,
+            {
+                "direction": np.arange(samples) % 6 > 0,
+                "query": np.arange(samples),
+                "better": generator.geometric(0.1, samples) - 1,
+                "tied": np.ones(samples, int),
+                "correct": np.ones(samples, int),
+                "correct_tied": np.ones(samples, int),
+            },
+        ),
     }
 
 

@@ -218,6 +218,22 @@ def test_randomization_of_few_samples_meets_the_exact_test():
     assert found["p_value"] == pytest.approx(2 / 8, abs=0.01)
 
 
+@pytest.mark.parametrize("test", [paired_bootstrap, approximate_randomization])
+def test_resamples_without_a_value_prove_nothing(test):
+    def score(statistics, weights=None):
+        """A mean over the samples that count, which weights may leave without any; and one key that they have not."""
+        counted = ~np.isnan(statistics["x"])
+        values = statistics["x"][counted]
+        if weights is None:
+            return {"mean": values.mean(), "num_skipped": int((~counted).sum())}
+        with np.errstate(invalid="ignore"):
+            return {"mean": weights[:, counted] @ values / weights[:, counted].sum(axis=1)}
+
+    found = test(score, of([0, np.nan, np.nan]), of([1, np.nan, np.nan]), n_resamples=50)
+    assert list(found) == ["mean"]
+    assert found["mean"]["p_value"] == 1.0
+
+
 def test_randomization_swaps_whole_clusters():
     first, second = of([0] * 6), of([1] * 6)
     found = approximate_randomization(score_mean, first, second, 20000, clusters=["a"] * 3 + ["b"] * 3)["mean"]
