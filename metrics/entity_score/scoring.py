@@ -150,10 +150,10 @@ def score(statistics: dict[str, np.ndarray], weights: np.ndarray | None = None) 
     counted = ~np.isnan(statistics["entity_score"])
     values = {f"entity_{key.removeprefix('entity_')}": statistics[key][counted] for key in _MEANS}
     if weights is not None:
-        weights = np.asarray(weights)
-        totals = weights[:, counted].sum(1)
+        filled = np.stack([np.where(counted, statistics[key], 0.0) for key in _MEANS] + [counted], axis=1)
+        *sums, totals = (np.asarray(weights) @ filled).T
         with np.errstate(invalid="ignore", divide="ignore"):
-            return {key: weights[:, counted] @ value / totals for key, value in values.items()}
+            return {key: total / totals for key, total in zip(values, sums)}
     if not counted.any():
         warnings.warn("no pair has entities on both sides: the score is NaN", stacklevel=2)
         values = {key: np.array([np.nan]) for key in values}
