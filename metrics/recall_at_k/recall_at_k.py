@@ -192,7 +192,9 @@ class RecallAtK(Checked, evaluate.Metric):
             "gallery_name": gallery_name,
             "recall_fraction": recall_fraction,
         }
-        statistics, results, self._last_signature = report(items, pairs, similarity, directions, folds, **scoring)
+        statistics, results, self._last_signature = report(
+            items, pairs, similarity, directions, **scoring, folds=folds
+        )
         if per_sample:
             samples = {key: values.tolist() for key, values in sample_scores(statistics, **scoring).items()}
             if ids:

@@ -325,6 +325,7 @@ def signature_settings(
     check_choice(ties, TIES, "ties")
     check_choice(directions, DIRECTIONS, "directions")
     check_choice(no_correct, NO_CORRECT, "no_correct")
+    check_options(orders={} if folds is None else {"folds": folds})
     return "recall_at_k", {
         "k": ",".join(map(str, check_k(k))),
         "ties": ties,
