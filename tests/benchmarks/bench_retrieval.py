@@ -236,8 +236,8 @@ def report(results: dict[str, dict], huge: dict[int, dict], rounds: int, load: s
         "",
         *table(results),
         "",
-        "100,000 images, 100,000 texts: a part of the images against all texts, and the time of the whole extrapolated "
-        "from it.",
+        "100,000 images, 100,000 texts: a part of the images against all texts, and the time of the whole "
+        "extrapolated from it.",
         "",
         "| images | wall s | product alone s | wall / product | peak MB | whole s | whole product alone s |",
         "|---|---|---|---|---|---|---|",
