@@ -204,7 +204,7 @@ class RecallAtK(Checked, evaluate.Metric):
             "gallery_name": gallery_name,
             "recall_fraction": recall_fraction,
         }
-        statistics, results, line = report(items, pairs, similarity, directions, folds, **scoring)
+        statistics, results, line = report(items, pairs, similarity, directions, **scoring, folds=folds)
         image = image_of_rows(statistics, pairs, items.shape)
         clusters, by = (
             labels_of_rows(labels, image, items.shape[0], place)

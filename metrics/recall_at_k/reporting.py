@@ -7,7 +7,7 @@ import numpy as np
 from .base import as_list, check_options, reference_counts, signature
 from .inputs import Embeddings
 from .ranks import Pairs
-from .scoring import count_pairs, direction_name, score, signature_settings
+from .scoring import check_k, count_pairs, direction_name, score, signature_settings
 
 
 def report(
@@ -15,17 +15,22 @@ def report(
     pairs: tuple[Pairs, Pairs],
     similarity: str = "cosine",
     directions: str = "both",
+    k: int | Sequence[int] = (1, 5, 10),
+    ties: str = "expected",
+    no_correct: str = "skip",
+    query_name: str = "i",
+    gallery_name: str = "t",
+    recall_fraction: bool = False,
     folds: int | None = None,
     progress: Callable[[Iterable], Iterable] = iter,
-    **scoring,
 ) -> tuple[dict[str, np.ndarray], dict, str]:
     """Counts, scores and signs.
 
     Args:
         items, pairs: What `scoring.check_items` and `inputs.check_pairs` returned.
         similarity, directions, progress: As in `scoring.sample_statistics`.
+        k, ties, no_correct, query_name, gallery_name, recall_fraction: As in `scoring.score`.
         folds: Number of consecutive parts of the images for the mean over folds; None leaves it out.
-        scoring: Options of `scoring.score`.
 
     Returns:
         The statistics, and the results: the scores, the numbers of items (`num_i`, `num_t`), of queries left out
@@ -35,16 +40,24 @@ def report(
     Raises:
         ValueError: An option is wrong, or the images are no multiple of the folds.
     """
-    options = {"similarity": similarity, "directions": directions}
-    fraction = {"fraction_at": _check(folds, options, **scoring)}
-    statistics = count_pairs(items, pairs, progress=progress, **options, **fraction)
-    results = score(statistics, **scoring)
-    results.update(_sizes(items, statistics, similarity, **scoring))
-    if folds is not None:
-        parts = [score(count_pairs(*part, **options, **fraction), **scoring) for part in _folds(items, pairs, folds)]
-        results["folds"] = {key: float(np.mean([part[key] for part in parts])) for key in parts[0]}
-    similarity = similarity if isinstance(items, Embeddings) else None
-    name, settings = signature_settings(**{**options, "similarity": similarity}, folds=folds, **_settings(**scoring))
+    embeddings = isinstance(items, Embeddings)
+    # Before the long work, these check the options too.
+    check_options(flags={"recall_fraction": recall_fraction})
+    direction_name(0, query_name, gallery_name)
+    name, settings = signature_settings(k, ties, similarity if embeddings else None, directions, no_correct, folds)
+    parts = _folds(items.shape[0], folds)
+    scoring = (k, ties, no_correct, query_name, gallery_name, recall_fraction)
+    counting = (similarity, directions, check_k(k) if recall_fraction else ())
+
+    statistics = count_pairs(items, pairs, *counting, progress)
+    results = score(statistics, *scoring)
+    results.update({f"num_{query_name}": items.shape[0], f"num_{gallery_name}": items.shape[1]})
+    results["num_skipped"] = int((statistics["correct"] == 0).sum()) if no_correct == "skip" else 0
+    if embeddings and similarity == "cosine":
+        results["num_zero_vectors"] = items.num_zero()
+    if parts:
+        scores = [score(count_pairs(*_part_of(items, pairs, part), *counting), *scoring) for part in parts]
+        results["folds"] = {key: float(np.mean([part[key] for part in scores])) for key in scores[0]}
     correct = np.unique(np.bincount(pairs[0].rows, minlength=items.shape[0]))
     settings["refs"] = reference_counts(map(range, correct.tolist()))
     return statistics, results, signature(name, settings)
@@ -94,48 +107,29 @@ def labels_of_rows(labels, image: np.ndarray, images: int, place: str) -> list |
     return [labels[i] if i < images else other for i in image.tolist()]
 
 
-def _settings(query_name=None, gallery_name=None, recall_fraction=None, **scoring) -> dict:
-    """What of the options the scores depend on."""
-    return scoring
-
-
-def _check(folds, options, query_name="i", gallery_name="t", recall_fraction=False, **scoring) -> Sequence[int]:
-    """Checks the options before the long work, and returns the K that fractions are wanted at."""
-    check_options(flags={"recall_fraction": recall_fraction}, orders={} if folds is None else {"folds": folds})
-    direction_name(0, query_name, gallery_name)
-    k = signature_settings(**options, **scoring)[1]["k"]
-    return [int(number) for number in k.split(",")] if recall_fraction else []
-
-
-def _sizes(items, statistics, similarity, query_name="i", gallery_name="t", no_correct="skip", **_) -> dict[str, int]:
-    skipped = int((statistics["correct"] == 0).sum()) if no_correct == "skip" else 0
-    sizes = {f"num_{query_name}": items.shape[0], f"num_{gallery_name}": items.shape[1], "num_skipped": skipped}
-    if isinstance(items, Embeddings) and similarity == "cosine":
-        sizes["num_zero_vectors"] = items.num_zero()
-    return sizes
-
-
-def _folds(items, pairs: tuple[Pairs, Pairs], number: int) -> Iterable[tuple]:
-    """Consecutive equal parts of the rows, each with the columns that are correct for one of them."""
-    rows, columns = items.shape
+def _folds(rows: int, number: int | None) -> list[slice]:
+    """Consecutive equal parts."""
+    if number is None:
+        return []
     if rows % number:
         raise ValueError(f"folds is {number} for {rows} items, expected a divisor: folds are consecutive and equal")
-    for start in range(0, rows, rows // number):
-        part = slice(start, start + rows // number)
-        own = np.unique(pairs[0].columns[_inside(pairs[0].rows, part)])
-        place = np.full(columns, -1)
-        place[own] = np.arange(len(own))
-        yield _part_of(items, part, own), tuple(_part_of_pairs(each, part, place) for each in pairs)
+    return [slice(start, start + rows // number) for start in range(0, rows, rows // number)]
+
+
+def _part_of(items, pairs: tuple[Pairs, Pairs], part: slice) -> tuple:
+    """Items and pairs of a part of the rows, with the columns that are correct for one of them."""
+    own = np.unique(pairs[0].columns[_inside(pairs[0].rows, part)])
+    place = np.full(items.shape[1], -1)
+    place[own] = np.arange(len(own))
+    if isinstance(items, Embeddings):
+        items = items._replace(images=items.images[part], texts=items.texts[own])
+    else:
+        items = items[part][:, own]
+    return items, tuple(_part_of_pairs(each, part, place) for each in pairs)
 
 
 def _inside(values: np.ndarray, part: slice) -> np.ndarray:
     return (values >= part.start) & (values < part.stop)
-
-
-def _part_of(items, rows: slice, columns: np.ndarray):
-    if isinstance(items, Embeddings):
-        return items._replace(images=items.images[rows], texts=items.texts[columns])
-    return items[rows][:, columns]
 
 
 def _part_of_pairs(pairs: Pairs, rows: slice, place: np.ndarray) -> Pairs:

@@ -210,25 +210,20 @@ def score(
     if weights is not None and (weights.ndim != 2 or weights.shape[1] != len(statistics["query"])):
         raise ValueError(f"weights have the shape {weights.shape}, expected (resamples, {len(statistics['query'])})")
     samples = _sample_scores(statistics, k, ties, no_correct, recall_fraction)
-    scores = {}
+    columns, medians = {}, {}
     for direction in np.unique(statistics["direction"]).tolist():
         name = direction_name(direction, query_name, gallery_name)
-        here = np.flatnonzero(statistics["direction"] == direction)
+        here = statistics["direction"] == direction
         if not statistics["correct"][here].any():
             raise ValueError(f"no query of {name} has a correct item, expected at least one")
-        own = None if weights is None else weights[:, here]
         for key, values in samples.items():
-            some = ~np.isnan(values[here])
-            values, at = values[here[some]], own if own is None or some.all() else own[:, some]
-            if key == "rank":
-                scores[f"{name}_median_rank"] = _median(values, at)
-                scores[f"{name}_mean_rank"] = _mean(values, at)
-            else:
-                scores[f"{name}_{_SCORE_NAMES.get(key, key)}"] = _mean(values, at)
+            columns[f"{name}_{_SCORE_NAMES.get(key, key)}"] = np.where(here, values, np.nan)
+        medians[f"{name}_median_rank"] = _median(columns[f"{name}_mean_rank"], weights)
+    scores = {**_means(columns, weights), **medians}
     return {"rsum": sum(value for key, value in scores.items() if "_r@" in key), **scores}
 
 
-_SCORE_NAMES = {"reciprocal_rank": "mrr"}
+_SCORE_NAMES = {"reciprocal_rank": "mrr", "rank": "mean_rank"}
 
 
 def _sample_scores(statistics, k, ties: str, no_correct: str, recall_fraction: bool) -> dict[str, np.ndarray]:
@@ -256,19 +251,30 @@ def _found_column(statistics: dict[str, np.ndarray], k: int, ties: str) -> np.nd
     return statistics[f"found@{k}"][:, TIES.index(ties)]
 
 
-def _mean(values: np.ndarray, weights: np.ndarray | None) -> float | np.ndarray:
+def _means(columns: dict[str, np.ndarray], weights: np.ndarray | None) -> dict[str, float | np.ndarray]:
+    """The mean of each column without its NaN; weighted, all columns take one product."""
     if weights is None:
-        return float(values.mean())
+        return {key: float(values[~np.isnan(values)].mean()) for key, values in columns.items()}
+    values = np.stack(list(columns.values()), axis=1)
+    counted = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
-        return (weights @ values) / weights.sum(axis=1)
+        means = (weights @ np.where(counted, values, 0)) / (weights @ counted.astype(float))
+    return dict(zip(columns, means.T))
 
 
 def _median(values: np.ndarray, weights: np.ndarray | None) -> float | np.ndarray:
-    """The median; weighted, that of the values repeated so often. One sort serves all resamples."""
+    """The median without NaN; weighted, that of the values repeated so often.
+
+    Ranks repeat, so that there are far fewer sums per distinct rank than rows to sort.
+    """
+    counted = ~np.isnan(values)
     if weights is None:
-        return float(np.median(values))
-    order = np.argsort(values, kind="stable")
-    values, until = values[order], np.cumsum(weights[:, order], axis=1)
+        return float(np.median(values[counted]))
+    values, place = np.unique(values[counted], return_inverse=True)
+    of_row = np.full(len(counted), len(values))
+    of_row[counted] = place
+    sums = np.stack([np.bincount(of_row, row, len(values) + 1)[:-1] for row in weights])
+    until = np.cumsum(sums, axis=1)
     half = until[:, -1:] / 2
     last = len(values) - 1
     lower, upper = (np.minimum(np.sum(below, axis=1), last) for below in (until < half, until <= half))
@@ -325,6 +331,7 @@ def signature_settings(
     check_choice(ties, TIES, "ties")
     check_choice(directions, DIRECTIONS, "directions")
     check_choice(no_correct, NO_CORRECT, "no_correct")
+    check_options(orders={} if folds is None else {"folds": folds})
     return "recall_at_k", {
         "k": ",".join(map(str, check_k(k))),
         "ties": ties,
