@@ -217,7 +217,7 @@ def _load(path: str, device: str, dtype: str) -> _Parts:
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split()).split(". ")[0][:300]
         raise OSError(
-            f"the T5 model {path!r} cannot be loaded ({reason}); expected a model of the Hub that can be reached or was "
+            f"the T5 model {path!r} cannot be loaded ({reason}); expected a model that the Hub has or that was "
             "downloaded before, or a folder with its config.json, weights and tokenizer"
         ) from error
     check_tokenizer(tokenizer, model.config.vocab_size, f"the tokenizer of {path!r}")
