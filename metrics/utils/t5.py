@@ -215,9 +215,10 @@ def _load(path: str, device: str, dtype: str) -> _Parts:
         model = transformers.T5EncoderModel.from_pretrained(path)
         tokenizer = transformers.AutoTokenizer.from_pretrained(path)
     except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split()).split(". ")[0][:300]
         raise OSError(
-            f"the T5 model {path!r} cannot be loaded ({' '.join(str(error).split())[:200]}); expected a model that "
-            "the Hub has or had downloaded before, or a folder with its config.json, weights and tokenizer"
+            f"the T5 model {path!r} cannot be loaded ({reason}); expected a model that the Hub has or that was "
+            "downloaded before, or a folder with its config.json, weights and tokenizer"
         ) from error
     check_tokenizer(tokenizer, model.config.vocab_size, f"the tokenizer of {path!r}")
     return _Parts(tokenizer, model.to(device=device, dtype=getattr(torch, dtype)).eval(), _StateCache())
