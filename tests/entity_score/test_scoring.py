@@ -193,7 +193,7 @@ def test_weights_count_samples():
         wanted = score({key: np.repeat(values, counts) for key, values in statistics.items()})
         for key, values in found.items():
             assert values[row] == pytest.approx(wanted[key], abs=1e-12)
-    assert np.isnan(found["entity_score"][3]) and found["num_skipped"].tolist() == [1, 1, 1, 4]
+    assert np.isnan(found["entity_score"][3]) and list(found) == ["entity_score", "entity_recall", "entity_similarity"]
 
 
 stems = st.sets(st.sampled_from("abcdefgh"), min_size=1)
