@@ -217,13 +217,14 @@ def score(
         if not statistics["correct"][here].any():
             raise ValueError(f"no query of {name} has a correct item, expected at least one")
         for key, values in samples.items():
-            columns[f"{name}_{_SCORE_NAMES.get(key, key)}"] = np.where(here, values, np.nan)
+            for shown in _SCORE_NAMES.get(key, (key,)):
+                columns[f"{name}_{shown}"] = np.where(here, values, np.nan)
         medians[f"{name}_median_rank"] = _median(columns[f"{name}_mean_rank"], weights)
     scores = {**_means(columns, weights), **medians}
     return {"rsum": sum(value for key, value in scores.items() if "_r@" in key), **scores}
 
 
-_SCORE_NAMES = {"reciprocal_rank": "mrr", "rank": "mean_rank"}
+_SCORE_NAMES = {"reciprocal_rank": ("mrr",), "rank": ("median_rank", "mean_rank")}
 
 
 def _sample_scores(statistics, k, ties: str, no_correct: str, recall_fraction: bool) -> dict[str, np.ndarray]:
