@@ -190,7 +190,10 @@ def machine() -> str:
 
 def versions(packages: list[str], python: str = sys.executable) -> str:
     """Packages with their versions in an environment."""
-    program = "import importlib.metadata as m; print({d.name.lower().replace("_", "-"): d.version for d in m.distributions()})"
+    program = (
+        "import importlib.metadata as m; "
+        "print({d.name.lower().replace('_', '-'): d.version for d in m.distributions()})"
+    )
     output = subprocess.run([python, "-c", program], capture_output=True, text=True, check=True).stdout
     found = ast.literal_eval(output)
     return ", ".join(f"{package} {found.get(package, 'not installed')}" for package in packages)
