@@ -27,9 +27,10 @@ from .repetition import repetition_penalty
 from .resampling import confidence_interval
 from .scoring import open_table, sample_scores, sample_statistics, score, signature_settings
 from .tokenizers import resolve
+from .trainer import ComputeMetrics
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (confidence_interval, caption_counts, ptb, read_pickle, repetition_penalty, resolve)
+_SIBLINGS = (ComputeMetrics, confidence_interval, caption_counts, ptb, read_pickle, repetition_penalty, resolve)
 
 _CITATION = """\
 @inproceedings{vedantam2015cider,
