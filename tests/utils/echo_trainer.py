@@ -9,12 +9,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SPECIAL = ["<pad>", "<start>", "<end>"]
-SUBJECTS = ["a cat", "two dogs", "the red bird", "an old man", "a boy", "one horse", "a girl", "many people", "a train",
-            "some flowers", "a boat"]
+SUBJECTS = ["a cat", "two dogs", "the red bird", "an old man", "a boy", "one horse", "a girl", "many people",
+            "a train", "some flowers", "a boat"]  # fmt: skip
 # Eleven captions with one to three references each: a number that neither two processes nor batches divide.
 CAPTIONS = [f"{subject} near the {place}" for subject, place in zip(SUBJECTS, ["house", "tree", "river"] * 4)]
-REFERENCES = [[f"{subject} by the {place}", f"there is {subject} near a {place}", f"{subject} near the water"][: 1 + i % 3]
-              for i, (subject, place) in enumerate(zip(SUBJECTS, ["house", "lake", "river"] * 4))]  # fmt: skip
+WORDINGS = ["{0} by the {1}", "there is {0} near a {1}", "{0} near the water"]
+REFERENCES = [
+    [wording.format(subject, place) for wording in WORDINGS[: 1 + i % 3]]
+    for i, (subject, place) in enumerate(zip(SUBJECTS, ["house", "lake", "river"] * 4))
+]
 
 
 class WordTokenizer:
@@ -60,8 +63,8 @@ def echo_model(vocabulary_size):
     return Echo()
 
 
-def evaluate_with(metric, tokenizer, folder, texts=CAPTIONS, references=REFERENCES, also=(), options=None, **arguments):
-    """Evaluates a Trainer on texts and returns its metrics, without the prefix and the times."""
+def evaluate_with(metric, tokenizer, folder, also=(), **arguments):
+    """Evaluates a Trainer on the captions and returns its metrics, without the prefix and the times."""
     from transformers import Trainer, TrainingArguments
 
     trainer = Trainer(
@@ -69,8 +72,8 @@ def evaluate_with(metric, tokenizer, folder, texts=CAPTIONS, references=REFERENC
         args=TrainingArguments(output_dir=str(folder), use_cpu=True, report_to=[], disable_tqdm=True,
                                remove_unused_columns=False, **arguments),
         data_collator=collate,
-        eval_dataset=[{"input_ids": tokenizer.encode(text)} for text in texts],
-        compute_metrics=metric.compute_metrics(tokenizer, references, also=also, check_labels=False, **options or {}),
+        eval_dataset=[{"input_ids": tokenizer.encode(text)} for text in CAPTIONS],
+        compute_metrics=metric.compute_metrics(tokenizer, REFERENCES, also=also),
         preprocess_logits_for_metrics=metric.preprocess_logits_for_metrics,
     )
     found = trainer.evaluate()
