@@ -7,6 +7,7 @@ more than 65,535 tokens, CIDEr-R) takes the way of `scoring.sample_statistics`, 
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -253,11 +254,8 @@ class CiderReward:
         vectors = self._vectors(captions, np.repeat(np.arange(len(groups)), sizes))
         if vectors is None:
             return None
-        row = vectors.row - ((ends - sizes) * n)[vectors.sample]
-        cuts = np.searchsorted(vectors.sample, np.arange(1, len(groups)))
-        parts = [np.split(values, cuts) for values in (vectors.key, row, vectors.weight)]
-        norms, lengths = np.split(vectors.norm, ends[:-1]), np.split(vectors.length, ends[:-1])
-        return [_group(*values) for values in zip(*parts, norms, lengths)]
+        first_row = (ends - sizes) * n
+        return _split(vectors._replace(row=vectors.row - first_row[vectors.sample]), np.append(0, ends))
 
     def _vectors(self, captions: list, sample: np.ndarray) -> _Vectors | None:
         """The vectors of captions, of which each has the number of its sample; None where tokens are too many."""
@@ -283,12 +281,6 @@ class CiderReward:
         return idf[np.where(known[inside] == keys, inside, len(known))]
 
 
-def _group(key, row, weight, norm, length) -> _Group:
-    head = np.flatnonzero(np.append(True, key[1:] != key[:-1])) if len(key) else np.empty(0, np.int64)
-    none = np.uint64(0xFFFFFFFFFFFFFFFF)
-    return _Group(np.append(key[head], none), np.append(head, len(key)), row, weight, norm, length)
-
-
 def _packed(tokens: np.ndarray, lengths: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """The packed n-gram of every order at every place, and its caption."""
     caption_at = np.repeat(np.arange(len(lengths)), lengths)
@@ -307,6 +299,23 @@ def _packed(tokens: np.ndarray, lengths: np.ndarray, n: int) -> tuple[np.ndarray
 def _order_of(keys: np.ndarray) -> np.ndarray:
     """The order of packed n-grams, from 0."""
     return sum((keys >= np.uint64(1 << shift)).astype(np.int64) for shift in range(_BITS, 64, _BITS))
+
+
+def _split(vectors: _Vectors, captions: np.ndarray) -> list[_Group]:
+    """The groups of all samples; those of sample i are the captions from `captions[i]` on."""
+    key, sample = vectors.key, vectors.sample
+    is_first = np.ones(len(key), bool)
+    is_first[1:] = (key[1:] != key[:-1]) | (sample[1:] != sample[:-1])
+    first = np.flatnonzero(is_first)
+    numbers = np.arange(len(captions))
+    entries, grams = np.searchsorted(sample, numbers), np.searchsorted(sample[first], numbers)
+    keys = np.insert(key[first], grams[1:], np.uint64(0xFFFFFFFFFFFFFFFF))
+    starts = np.insert(first - entries[sample[first]], grams[1:], np.diff(entries))
+    bounds = zip((grams + numbers).tolist(), entries.tolist(), captions.tolist())
+    return [
+        _Group(keys[i:k], starts[i:k], vectors.row[j:m], vectors.weight[j:m], vectors.norm[c:d], vectors.length[c:d])
+        for (i, j, c), (k, m, d) in pairwise(bounds)
+    ]
 
 
 def _compare(candidates: _Vectors, groups: Sequence[_Group], variant: str, sigma: float) -> np.ndarray:
