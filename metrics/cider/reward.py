@@ -19,6 +19,7 @@ from .scoring import VARIANTS, sample_scores, sample_statistics
 from .tokenizers import resolve
 
 _BITS = 16
+_NO_GRAM = np.uint64((1 << 64) - 1)
 # Where so many tokens have been seen, what is kept is forgotten and their numbering begins anew.
 _MOST_TOKENS = 60_000
 # Samples that are compared at a time: their candidates' weights are held in one dense array.
@@ -182,7 +183,7 @@ class CiderReward:
             keys, frequency = self._table.packed(_BITS)
             idf = np.log(self._table.num_images) - np.log(np.maximum(frequency, 1))
             # Behind the last stands what an n-gram has that the table lacks.
-            self._packed_table = keys, np.append(idf, np.log(self._table.num_images))
+            self._packed_table = np.append(keys, _NO_GRAM), np.append(idf, np.log(self._table.num_images))
 
     def _new_encoder(self) -> Encoder:
         # Ids hold their end themselves, or lack it: see `_checked` and `_with_ends`.
@@ -277,8 +278,7 @@ class CiderReward:
         """Inverse document frequencies of packed n-grams, fastest where these ascend."""
         known, idf = self._packed_table
         place = np.searchsorted(known, keys)
-        inside = np.minimum(place, len(known) - 1)
-        return idf[np.where(known[inside] == keys, inside, len(known))]
+        return idf[np.where(known[place] == keys, place, -1)]
 
 
 def _packed(tokens: np.ndarray, lengths: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -309,7 +309,7 @@ def _split(vectors: _Vectors, captions: np.ndarray) -> list[_Group]:
     first = np.flatnonzero(is_first)
     numbers = np.arange(len(captions))
     entries, grams = np.searchsorted(sample, numbers), np.searchsorted(sample[first], numbers)
-    keys = np.insert(key[first], grams[1:], np.uint64(0xFFFFFFFFFFFFFFFF))
+    keys = np.insert(key[first], grams[1:], _NO_GRAM)
     starts = np.insert(first - entries[sample[first]], grams[1:], np.diff(entries))
     bounds = zip((grams + numbers).tolist(), entries.tolist(), captions.tolist())
     return [
@@ -329,7 +329,7 @@ def _compare(candidates: _Vectors, groups: Sequence[_Group], variant: str, sigma
 
     sample = np.repeat(np.arange(len(groups)), num_references)
     norms = np.concatenate([group.norm for group in groups]) * candidates.norm[sample]
-    cosine = np.divide(dot, norms, where=norms > 0, out=np.zeros_like(dot))
+    cosine = np.divide(dot, norms, where=norms > 0, out=np.zeros(dot.shape))
     if variant == "cider_d":
         difference = candidates.length[sample] - np.concatenate([group.length for group in groups])
         cosine *= np.exp(-(difference.astype(float) ** 2) / (2 * sigma**2))[:, None]
