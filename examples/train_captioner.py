@@ -135,11 +135,11 @@ def draw_picture(rows: Sequence[dict], path: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> list[dict]:
     """Prints the table, writes the CSV and the picture; fails where the model learned nothing."""
     parser = make_parser(__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=600)
-    parser.add_argument("--every", type=int, default=60, help="steps between two evaluations")
+    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--every", type=int, default=40, help="steps between two evaluations")
     parser.add_argument("--copies", type=int, default=8, help="pictures of each training scene")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1, help="more hardly pay for a model this small")
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
     with TemporaryDirectory() as folder:
