@@ -30,12 +30,13 @@ $(VENV)/.entity: $(VENV)/.demo
 
 $(VENV)/.test: $(VENV)/.demo requirements.txt pyproject.toml
 	$(PIP) torch
-	$(PIP) -r requirements.txt pytest pytest-xdist hypothesis ruff scipy sacrebleu matplotlib rouge-score "setuptools>=64"
+	$(PIP) -r requirements.txt pytest pytest-xdist hypothesis ruff scipy sacrebleu matplotlib rouge-score "setuptools>=64" \
+		accelerate "trl; python_version >= '3.11'"
 	@touch $@
 
 $(VENV)/.examples: $(VENV)/.demo pyproject.toml
 	$(PIP) torch
-	$(PIP) nltk scipy matplotlib rouge-score
+	$(PIP) evaluate datasets nltk scipy matplotlib rouge-score transformers accelerate "trl; python_version >= '3.11'"
 	@touch $@
 
 demo: $(VENV)/.demo
@@ -49,6 +50,8 @@ demo: $(VENV)/.demo
 
 examples: $(VENV)/.examples
 	$(VENV)/bin/python -m examples.learning_curve --seeds 0 1 2 3 4 5 6 7 8 9
+	$(VENV)/bin/python -m examples.train_captioner
+	$(VENV)/bin/python -m examples.grpo_caption_reward
 	$(VENV)/bin/python -m examples.consensus
 	$(VENV)/bin/python -m examples.human_correlation
 	$(VENV)/bin/python -m examples.human_ceiling
@@ -74,6 +77,7 @@ bench: $(VENV)/.test
 	test -x .venv-aac/bin/python || $(PYTHON) -m venv .venv-aac
 	-.venv-aac/bin/python -m pip install --quiet torch==2.13.0 pycocoevalcap aac-metrics
 	$(VENV)/bin/python -m tests.benchmarks.bench_captions --aac-python .venv-aac/bin/python
+	$(VENV)/bin/python -m tests.benchmarks.bench_reward
 	-$(PIP) --no-deps lmms-eval loguru
 	$(VENV)/bin/python -m tests.benchmarks.bench_vqa
 

@@ -24,9 +24,10 @@ from .ptb import ptb
 from .resampling import confidence_interval
 from .scoring import sample_scores, sample_statistics, score, signature_settings
 from .tokenizers import resolve
+from .trainer import ComputeMetrics
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (confidence_interval, caption_counts, ptb, resolve)
+_SIBLINGS = (ComputeMetrics, confidence_interval, caption_counts, ptb, resolve)
 
 _CITATION = """\
 @inproceedings{papineni2002bleu,

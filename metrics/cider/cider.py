@@ -25,11 +25,13 @@ from .ngrams import caption_counts
 from .ptb import ptb
 from .repetition import repetition_penalty
 from .resampling import confidence_interval
+from .reward import CiderReward
 from .scoring import open_table, sample_scores, sample_statistics, score, signature_settings
 from .tokenizers import resolve
+from .trainer import ComputeMetrics
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (confidence_interval, caption_counts, ptb, read_pickle, repetition_penalty, resolve)
+_SIBLINGS = (ComputeMetrics, confidence_interval, caption_counts, ptb, read_pickle, repetition_penalty, resolve)
 
 _CITATION = """\
 @inproceedings{vedantam2015cider,
@@ -169,3 +171,34 @@ class Cider(Checked, evaluate.Metric):
             ValueError: The file is no such pickle, or N is missing or impossible.
         """
         return DocumentFrequencies.from_pickle(path, num_images, tokenizer, end_token)
+
+    def reward(
+        self,
+        document_frequencies,
+        variant="cider_d",
+        n=4,
+        sigma=6.0,
+        scale=10.0,
+        tokenizer="ptb",
+        stem=False,
+        end_token=None,
+        references="references",
+        cache_size=1 << 14,
+    ):
+        """A reward for training: one float per completion, as TRL's GRPOTrainer calls it.
+
+        Args:
+            document_frequencies: A table of the training references, from `document_frequencies`.
+            variant, n, sigma, scale, tokenizer, stem, end_token: As in `compute`, and as the table was made.
+            references: The dataset's column that holds the references.
+            cache_size: Images whose references' vectors are kept.
+
+        Returns:
+            A `reward.CiderReward`, whose `self_critical` is the form of SCST. Where it has to be pickled for another
+            process, make it by `metrics.cider.reward.CiderReward`.
+
+        Raises:
+            ValueError: The table was made with other settings, or an option is out of range.
+        """
+        settings = (variant, n, sigma, scale, tokenizer, stem, end_token)
+        return CiderReward(document_frequencies, *settings, references, cache_size)

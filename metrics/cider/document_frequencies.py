@@ -127,11 +127,39 @@ class DocumentFrequencies:
         for order, (keys, counts) in zip(orders, self.levels):
             parent, last = place[order["parent"]], number_of[order["last"]]
             key = np.where((parent < 0) | (last < 0), -1, parent * len(self.vocabulary) + last)
-            place = np.searchsorted(keys, key)
-            known = np.append(keys, -2)[place] == key
-            frequencies.append(np.where(known, np.append(counts, 0)[place], 0))
-            place = np.where(known, place, -1)
+            # Nothing as long as the table is copied: it may be a thousand times as long as a batch.
+            found = np.searchsorted(keys, key)
+            known = np.zeros(len(key), bool)
+            inside = found < len(keys)
+            known[inside] = keys[found[inside]] == key[inside]
+            frequency = np.zeros(len(key), counts.dtype)
+            frequency[known] = counts[found[known]]
+            frequencies.append(frequency)
+            place = np.where(known, found, -1)
         return frequencies
+
+    def packed(self, bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Every n-gram as one integer, `bits` for the number of each of its tokens, counted from 1.
+
+        Returns:
+            The integers, ascending (uint64), and their document frequencies.
+
+        Raises:
+            ValueError: There are too many tokens or orders for it.
+
+        >>> keys, frequencies = DocumentFrequencies.from_references([["a b"], ["a"]], 2, "whitespace").packed(8)
+        >>> keys.tolist(), frequencies.tolist()
+        ([1, 2, 258], [2, 1, 1])
+        """
+        if len(self.vocabulary) >= 1 << bits or self.n * bits > 64:
+            raise ValueError(f"{self.n} tokens of {len(self.vocabulary)} do not fit into 64 bits, {bits} for each")
+        levels, above, shift = [], np.zeros(1, np.uint64), np.uint64(bits)
+        for keys, _ in self.levels:
+            # In a trie that is sorted level by level these ascend by themselves.
+            parent, last = np.divmod(keys, max(len(self.vocabulary), 1))
+            above = (above[parent] << shift) | (last + 1).astype(np.uint64)
+            levels.append(above)
+        return np.concatenate(levels), np.concatenate([counts for _, counts in self.levels])
 
     def check(self, **settings) -> None:
         """Compares the settings of a call with those of the table.

@@ -94,6 +94,7 @@ class Encoder:
         tokenizer: A name or callable, see `tokenizers.resolve`; not used for token ids.
         stem: Maps every word to its Porter stem, as nltk's PorterStemmer() makes it.
         end_token: Appended to every caption, as the rewards of self-critical training do; None appends nothing.
+        vocabulary: Tokens that are numbered first, in this order.
 
     Raises:
         ValueError: The tokenizer's name is unknown.
@@ -109,10 +110,17 @@ class Encoder:
         tokenizer: str | Callable[[str], list[str]] = "ptb",
         stem: bool = False,
         end_token: str | int | None = None,
+        vocabulary: Iterable = (),
     ):
         self._tokenizer, self._stem, self._end_token = resolve(tokenizer), stem, end_token
         self._words, self._stems, self._stem_of = _Numbering(), _Numbering(), array("i")
+        for token in vocabulary:
+            (self._stems if stem else self._words)[token]
         self._pieces = _Pieces(self._tokenizer, self._words)
+
+    def __len__(self) -> int:
+        """The number of tokens seen so far."""
+        return len(self._stems if self._stem else self._words)
 
     @property
     def vocabulary(self) -> list:

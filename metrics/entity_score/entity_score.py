@@ -32,9 +32,10 @@ from .scoring import (
 )
 from .similarity import favdbench_similarity
 from .t5 import T5Encoder
+from .trainer import ComputeMetrics
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (PerceptronTagger, confidence_interval, entities, favdbench_similarity)
+_SIBLINGS = (ComputeMetrics, PerceptronTagger, confidence_interval, entities, favdbench_similarity)
 
 _CITATION = """\
 @inproceedings{shen2023fine,

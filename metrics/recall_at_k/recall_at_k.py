@@ -20,7 +20,7 @@ import evaluate
 
 from .arrays import as_matrix
 from .base import Checked
-from .buffered import paired_rows, read, similarity_rows
+from .buffered import pair_ids, paired_rows, read, similarity_rows
 from .device import DeviceArithmetic
 from .inputs import check_pairs
 from .ranks import count
@@ -28,10 +28,11 @@ from .reporting import image_of_rows, labels_of_rows, report
 from .resampling import confidence_interval
 from .scoring import check_items, sample_scores, score, signature_settings
 from .ties import hits
+from .trainer import ComputeMetrics
 from .vectors import Vectors
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (as_matrix, confidence_interval, count, DeviceArithmetic, hits, Vectors)
+_SIBLINGS = (ComputeMetrics, as_matrix, confidence_interval, count, DeviceArithmetic, hits, Vectors)
 
 _CITATION = """\
 @article{hodosh2013framing,
@@ -94,6 +95,8 @@ Examples:
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class RecallAtK(Checked, evaluate.Metric):
     """The evaluate module; what recall at K is stands in scoring.py."""
+
+    _trainer_rows = "embeddings"
 
     def _info(self):
         row = datasets.Sequence(datasets.Value("float32"))
@@ -166,6 +169,15 @@ class RecallAtK(Checked, evaluate.Metric):
         except BaseException:
             self.reset()
             raise
+
+    def _bind(self, references):
+        return pair_ids(references)
+
+    def _score_rows(self, predictions, references, **options):
+        """Scores a Trainer's rows, pairs of embeddings with the ids of both."""
+        self._last_signature = None
+        table = paired_rows(*predictions, *zip(*references))
+        return self._compute(table["predictions"], table["references"], **options)
 
     def _compute(
         self,

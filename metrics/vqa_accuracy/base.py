@@ -272,6 +272,59 @@ class Checked:
         """Checks and stores one sample."""
         self.add_batch(predictions=[prediction], references=[reference], **kwargs)
 
+    def compute_metrics(
+        self,
+        tokenizer=None,
+        references=None,
+        column=None,
+        also=(),
+        strip_prompt=False,
+        postprocess=None,
+        check_labels=False,
+        **options,
+    ):
+        """The callable that transformers' Trainer and Seq2SeqTrainer take as `compute_metrics`.
+
+        It works with `batch_eval_metrics=True` (all rows are scored together after the last batch) and on several
+        processes. A Trainer calls it where the evaluation dataset has labels, whose content does not matter here.
+
+        Args:
+            tokenizer: A tokenizer or processor with `batch_decode`; None for embeddings.
+            references: Those of each row of the evaluation dataset in its order, or the dataset itself. For
+                embeddings the image's id, or the ids of image and text; int or str.
+            column: The dataset's column that holds them; two names for pairs of ids.
+            also: Other loaded metrics that score the same rows, or pairs (metric, dict of its options).
+            strip_prompt: Takes off the prompt with which a decoder's generated rows begin; needs
+                `include_for_metrics=["inputs"]`.
+            postprocess: str -> str, applied to each decoded text.
+            check_labels: Raises where a decoded label begins none of its row's references, so that rows in another
+                order than the dataset's are found.
+            options: Of `compute`, those with one label per row included.
+
+        Returns:
+            A `trainer.ComputeMetrics`; its `bind(references, column)` turns it to another dataset. It returns floats:
+            what is nested is named such as `per_answer_type/number`.
+
+        Raises:
+            ValueError, TypeError: A row has no reference, or an option is unknown.
+        """
+        # Not above: whoever builds the package reads VERSION without NumPy.
+        from .trainer import ComputeMetrics
+
+        asked = (also, strip_prompt, postprocess, check_labels)
+        return ComputeMetrics(self, tokenizer, references, column, *asked, options)
+
+    @staticmethod
+    def preprocess_logits_for_metrics(logits, labels=None, shift=False):
+        """For the Trainer's argument of that name: keeps the likeliest tokens alone, see `trainer.token_ids`."""
+        from .trainer import token_ids
+
+        return token_ids(logits, labels, shift)
+
+    def _bind(self, references) -> list:
+        """The references of a Trainer's evaluation dataset, checked."""
+        return self._stored(*self._check([""] * len(references), references))[1]
+
     def reset(self) -> None:
         """Forgets what was added, and removes its file and lock."""
         if self.writer is not None:

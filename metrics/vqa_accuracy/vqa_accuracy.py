@@ -25,9 +25,10 @@ from .normalizer import official
 from .protocols import resolve_protocol
 from .resampling import confidence_interval
 from .scoring import evaluate_answers, sample_scores, score, score_by_label, signature_settings
+from .trainer import ComputeMetrics
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (number_answers, lost_to_style, anls, official, confidence_interval)
+_SIBLINGS = (ComputeMetrics, number_answers, lost_to_style, anls, official, confidence_interval)
 
 _CITATION = """\
 @inproceedings{antol2015vqa,

@@ -15,7 +15,7 @@ def test_docstrings(name):
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name != "torch":
+        if error.name not in ("torch", "transformers", "tokenizers"):
             raise
-        pytest.skip("torch is not installed")
+        pytest.skip(f"{error.name} is not installed")
     assert not doctest.testmod(module).failed

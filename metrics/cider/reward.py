@@ -1,0 +1,386 @@
+"""CIDEr as a reward: one number per completion, in a millisecond or two for a batch.
+
+The vectors of references are made once and kept. An n-gram is packed into one integer of 64 bits, 16 for each of its
+tokens; tokens are numbered from 1, so that no two n-grams of any order share an integer. What does not fit (n above 4,
+more than 65,535 tokens, CIDEr-R) takes the way of `scoring.sample_statistics`, with the same numbers.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from .base import as_list, as_lists, check_captions, check_options, check_references, describe
+from .document_frequencies import DocumentFrequencies
+from .ngrams import Encoder, caption_counts
+from .scoring import VARIANTS, sample_scores, sample_statistics
+from .tokenizers import resolve
+
+_BITS = 16
+_NO_GRAM = np.uint64((1 << 64) - 1)
+# Where so many tokens have been seen, what is kept is forgotten and their numbering begins anew.
+_MOST_TOKENS = 60_000
+# Samples that are compared at a time: their candidates' weights are held in one dense array.
+_BLOCK = 64
+
+
+class _Group(NamedTuple):
+    """The vectors of one sample's references; an entry is an n-gram in one of them."""
+
+    key: np.ndarray  # The packed n-grams, ascending, and one behind them that is none (n-grams + 1,).
+    start: np.ndarray  # Where the entries of each begin (n-grams + 1,).
+    row: np.ndarray  # Reference times n, plus order from 0 (entries,).
+    weight: np.ndarray  # Count times idf (entries,).
+    norm: np.ndarray  # (references, n)
+    length: np.ndarray  # In tokens (references,).
+
+
+class _Vectors(NamedTuple):
+    """TF-IDF vectors of captions; an entry is an n-gram in one of them. They are sorted by sample, then n-gram."""
+
+    key: np.ndarray  # The packed n-gram (entries,).
+    sample: np.ndarray  # (entries,)
+    row: np.ndarray  # Caption times n, plus order from 0 (entries,).
+    weight: np.ndarray  # Count times idf (entries,).
+    norm: np.ndarray  # (captions, n)
+    length: np.ndarray  # In tokens (captions,).
+
+
+class CiderReward:
+    """CIDEr of each completion with the document frequencies of a fixed table, the same in whatever batch.
+
+    An instance is what TRL's GRPOTrainer takes among `reward_funcs`; `self_critical` is the form of SCST, and `scores`
+    that of any other loop. It can be pickled (without what it has kept) where it was made by `metrics.cider.reward`.
+
+    Args:
+        document_frequencies: A table of the training references, its `to_dict()` or its path.
+        variant, n, sigma, scale, tokenizer, stem: As in `compute`; n, tokenizer and stem must be the table's.
+        end_token: The token that the table's captions end with, or None. Among token ids, samples are cut off behind
+            it, and those without it do not end; to texts it is appended.
+        references: The dataset's column that holds the references of a prompt.
+        cache_size: Samples whose references' vectors are kept, about 4 kB each.
+
+    Raises:
+        ValueError: The table was made with other settings, or an option is out of range.
+
+    >>> table = DocumentFrequencies.from_references([["a cat sits"], ["a dog runs"]])
+    >>> reward = CiderReward(table)
+    >>> [round(value, 3) for value in reward(completions=["a cat sits", "a dog"], references=[["a cat sits"]] * 2)]
+    [7.5, 0.0]
+    """
+
+    def __init__(
+        self,
+        document_frequencies: str | Mapping | DocumentFrequencies,
+        variant: str = "cider_d",
+        n: int = 4,
+        sigma: float = 6.0,
+        scale: float = 10.0,
+        tokenizer: str | Callable[[str], list[str]] = "ptb",
+        stem: bool = False,
+        end_token: str | int | None = None,
+        references: str = "references",
+        cache_size: int = 1 << 14,
+    ):
+        if variant not in VARIANTS:
+            raise ValueError(f"variant is {variant!r}, expected one of {list(VARIANTS)}")
+        positive = {"sigma": sigma, "scale": scale}
+        check_options(orders={"n": n, "cache_size": cache_size}, positive=positive, flags={"stem": stem})
+        if isinstance(document_frequencies, str) and document_frequencies == "corpus":
+            raise ValueError("document_frequencies is 'corpus', expected a table: those of a batch change with it")
+        self._table = DocumentFrequencies.of(document_frequencies)
+        self._table.check(n=n, tokenizer=resolve(tokenizer).name, stem=stem, end_token=end_token)
+        self._ids = resolve(tokenizer).split is None
+        self._options = {"variant": variant, "n": n, "sigma": sigma, "tokenizer": tokenizer, "stem": stem,
+                         "end_token": end_token}  # fmt: skip
+        self._scale, self._column, self._cache_size = scale, references, cache_size
+        self._fits = variant != "cider_r" and n * _BITS <= 64 and len(self._table.vocabulary) < _MOST_TOKENS
+        self.__name__ = f"{variant}_reward"
+        self._forget()
+
+    def __call__(self, prompts=None, completions=None, completion_ids=None, **columns) -> list[float]:
+        """One reward per completion, with the arguments that GRPOTrainer passes.
+
+        Args:
+            prompts: Not used.
+            completions: Texts, or lists of chat messages of which the last one's text counts.
+            completion_ids: Lists of token ids; used instead when tokenizer is "none".
+            columns: The dataset's columns, one item per completion, with the references among them; others are not
+                used.
+
+        Raises:
+            ValueError: The column of references is missing, or differs in number.
+            TypeError: A completion or reference is something else; the message names it.
+        """
+        if self._column not in columns:
+            raise ValueError(f"there is no column {self._column!r} of references, expected it among {list(columns)}")
+        if self._ids and completion_ids is not None:
+            completions = completion_ids
+        elif not self._ids:
+            completions = [_text(item, i) for i, item in enumerate(as_list(completions, "completions"))]
+        return self.scores(completions, columns[self._column]).tolist()
+
+    def self_critical(self, samples, baselines, references) -> list[list[float]]:
+        """Self-critical training's reward: what each sample scores above its image's greedy caption.
+
+        Args:
+            samples: Per image, the list of its samples: texts, or lists of token ids.
+            baselines: Per image, its greedy caption.
+            references: Per image, its references.
+
+        Returns:
+            Per image, one number per sample.
+
+        Raises:
+            ValueError, TypeError: They differ in number, or an item is something else.
+        """
+        groups = [as_list(group, f"samples[{i}]") for i, group in enumerate(as_list(samples, "samples"))]
+        baselines, references = as_lists(baselines, references, "image")
+        if len(groups) != len(baselines):
+            raise ValueError(f"there are samples of {len(groups)} images and {len(baselines)} baselines, expected as "
+                             "many")  # fmt: skip
+        sizes = [len(group) for group in groups]
+        image = np.repeat(np.arange(len(groups)), sizes).tolist()
+        flat = [sample for group in groups for sample in group]
+        found = self.scores(flat + baselines, [references[i] for i in image] + references)
+        above = found[: len(flat)] - found[len(flat) :][image]
+        return [part.tolist() for part in np.split(above, np.cumsum(sizes)[:-1])]
+
+    def scores(self, candidates, references) -> np.ndarray:
+        """The CIDEr of each candidate, 0..scale (candidates,).
+
+        Args:
+            candidates: Texts, or lists of token ids (tokenizer "none").
+            references: The references of each, as in `compute`.
+
+        Raises:
+            ValueError, TypeError: As `compute` does.
+        """
+        candidates, references = as_lists(candidates, references, "completion")
+        candidates = self._checked(candidates)
+        blocks = [slice(start, start + _BLOCK) for start in range(0, len(candidates), _BLOCK)]
+        try:
+            similarity = np.concatenate([self._similarity(candidates[rows], references[rows]) for rows in blocks])
+        except (TypeError, ValueError):
+            # References are checked where they are new; here all are, so that the right row is named.
+            check_references(references)
+            raise
+        return sample_scores({"similarity": similarity}, self._scale)["cider"]
+
+    def __getstate__(self):
+        kept = ("_encoder", "_groups", "_packed_table")
+        return {name: value for name, value in self.__dict__.items() if name not in kept}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._encoder, self._groups = self._new_encoder(), OrderedDict()
+        if self._fits:
+            keys, frequency = self._table.packed(_BITS)
+            idf = np.log(self._table.num_images) - np.log(np.maximum(frequency, 1))
+            # Behind the last stands what an n-gram has that the table lacks.
+            self._packed_table = np.append(keys, _NO_GRAM), np.append(idf, np.log(self._table.num_images))
+
+    def _new_encoder(self) -> Encoder:
+        # Ids hold their end themselves, or lack it: see `_checked` and `_with_ends`.
+        end_token = None if self._ids else self._options["end_token"]
+        return Encoder(self._options["tokenizer"], self._options["stem"], end_token, self._table.vocabulary)
+
+    def _checked(self, candidates: list) -> list:
+        """Candidates of the kind that the tokenizer takes, ids cut off behind the end."""
+        self._check_kind(candidates[0], "completions[0]")
+        candidates, _ = check_captions(candidates, [[0] if self._ids else ""] * len(candidates))
+        end = self._options["end_token"]
+        if self._ids and end is not None:
+            return [ids[: ids.index(end) + 1] if end in ids else ids for ids in candidates]
+        return candidates
+
+    def _check_kind(self, item, place: str) -> None:
+        if isinstance(item, str) == self._ids:
+            expected = "token ids" if self._ids else "str"
+            raise TypeError(f"{place} is {describe(item)}, expected {expected} with tokenizer={self._table.tokenizer}")
+
+    def _similarity(self, candidates: list, references: list) -> np.ndarray:
+        """Similarity per order (candidates, n)."""
+        if self._fits:
+            if len(self._encoder) > _MOST_TOKENS:
+                self._forget()
+            groups = self._groups_of(references)
+            vectors = self._vectors(candidates, np.arange(len(candidates))) if groups else None
+            if vectors:
+                return _compare(vectors, groups, self._options["variant"], self._options["sigma"])
+        return self._general_similarity(candidates, references)
+
+    def _general_similarity(self, candidates: list, references: list) -> np.ndarray:
+        groups = self._with_ends(self._checked_groups(references))
+        counts = caption_counts(candidates, groups, self._options["n"], self._new_encoder())
+        return sample_statistics(counts=counts, document_frequencies=self._table, **self._options)["similarity"]
+
+    def _with_ends(self, groups: list[list]) -> list[list]:
+        end = self._options["end_token"]
+        return [[[*ids, end] for ids in group] for group in groups] if self._ids and end is not None else groups
+
+    def _groups_of(self, references: list) -> list[_Group] | None:
+        """The vectors of each sample's references, kept or new; None where tokens are too many to number."""
+        keys = list(map(_hashable, references))
+        missing = {key: group for key, group in zip(keys, references) if key not in self._groups}
+        found = {key: self._groups[key] for key in keys if key not in missing}
+        if missing:
+            new = self._new_groups(self._checked_groups(missing.values()))
+            if new is None:
+                return None
+            found.update(zip(missing, new))
+        for key, group in found.items():
+            self._groups[key] = group
+            self._groups.move_to_end(key)
+        while len(self._groups) > self._cache_size:
+            self._groups.popitem(last=False)
+        return [found[key] for key in keys]
+
+    def _checked_groups(self, references) -> list[list]:
+        groups = check_references(list(references))
+        for group in groups:
+            self._check_kind(group[0], "a reference")
+        return groups
+
+    def _new_groups(self, groups: list[list]) -> list[_Group] | None:
+        groups = self._with_ends(groups)
+        sizes = np.array([len(group) for group in groups])
+        ends, n = np.cumsum(sizes), self._options["n"]
+        captions = [caption for group in groups for caption in group]
+        vectors = self._vectors(captions, np.repeat(np.arange(len(groups)), sizes))
+        if vectors is None:
+            return None
+        first_row = (ends - sizes) * n
+        return _split(vectors._replace(row=vectors.row - first_row[vectors.sample]), np.append(0, ends))
+
+    def _vectors(self, captions: list, sample: np.ndarray) -> _Vectors | None:
+        """The vectors of captions, of which each has the number of its sample; None where tokens are too many."""
+        tokens, lengths = self._encoder.encode(captions)
+        if len(self._encoder) >= (1 << _BITS) - 1:
+            return None
+        n, size = self._options["n"], len(captions)
+        key, caption = _packed(tokens, lengths, n)
+        key, gram = np.unique(key, return_inverse=True)
+        # Captions come sample by sample, so that (sample, n-gram, caption) is a mixed number.
+        entry, count = np.unique((sample[caption] * len(key) + gram) * size + caption, return_counts=True)
+        entry, caption = np.divmod(entry, size)
+        gram = entry % max(len(key), 1)
+        row, weight = caption * n + _order_of(key)[gram], self._idf(key)[gram] * count
+        norm = np.sqrt(np.bincount(row, weight * weight, size * n)).reshape(size, n)
+        return _Vectors(key[gram], sample[caption], row, weight, norm, lengths)
+
+    def _idf(self, keys: np.ndarray) -> np.ndarray:
+        """Inverse document frequencies of packed n-grams, fastest where these ascend."""
+        known, idf = self._packed_table
+        place = np.searchsorted(known, keys)
+        return idf[np.where(known[place] == keys, place, -1)]
+
+
+def _packed(tokens: np.ndarray, lengths: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The packed n-gram of every order at every place, and its caption."""
+    caption_at = np.repeat(np.arange(len(lengths)), lengths)
+    left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(tokens))
+    numbers = tokens.astype(np.uint64) + np.uint64(1)
+    packed, keys, captions = numbers, [], []
+    for order in range(n):
+        if order:
+            packed = (packed[:-1] << np.uint64(_BITS)) | numbers[order:]
+        inside = left[: len(packed)] > order
+        keys.append(packed[inside])
+        captions.append(caption_at[: len(packed)][inside])
+    return np.concatenate(keys), np.concatenate(captions)
+
+
+def _order_of(keys: np.ndarray) -> np.ndarray:
+    """The order of packed n-grams, from 0."""
+    return sum((keys >= np.uint64(1 << shift)).astype(np.int64) for shift in range(_BITS, 64, _BITS))
+
+
+def _split(vectors: _Vectors, captions: np.ndarray) -> list[_Group]:
+    """The groups of all samples; those of sample i are the captions from `captions[i]` on."""
+    key, sample = vectors.key, vectors.sample
+    is_first = np.ones(len(key), bool)
+    is_first[1:] = (key[1:] != key[:-1]) | (sample[1:] != sample[:-1])
+    first = np.flatnonzero(is_first)
+    numbers = np.arange(len(captions))
+    entries, grams = np.searchsorted(sample, numbers), np.searchsorted(sample[first], numbers)
+    keys = np.insert(key[first], grams[1:], _NO_GRAM)
+    starts = np.insert(first - entries[sample[first]], grams[1:], np.diff(entries))
+    bounds = zip((grams + numbers).tolist(), entries.tolist(), captions.tolist())
+    return [
+        _Group(keys[i:k], starts[i:k], vectors.row[j:m], vectors.weight[j:m], vectors.norm[c:d], vectors.length[c:d])
+        for (i, j, c), (k, m, d) in pairwise(bounds)
+    ]
+
+
+def _compare(candidates: _Vectors, groups: Sequence[_Group], variant: str, sigma: float) -> np.ndarray:
+    """Similarity of each candidate to its group of references (candidates, n)."""
+    n = candidates.norm.shape[1]
+    num_references = np.array([len(group.length) for group in groups])
+    first = np.cumsum(num_references) - num_references
+    weight, weight_beside, row = _shared(candidates, groups, first * n)
+    products = weight_beside * (weight if variant == "cider" else np.minimum(weight, weight_beside))
+    dot = np.bincount(row, products, num_references.sum() * n).reshape(-1, n)
+
+    sample = np.repeat(np.arange(len(groups)), num_references)
+    norms = np.concatenate([group.norm for group in groups]) * candidates.norm[sample]
+    cosine = np.divide(dot, norms, where=norms > 0, out=np.zeros(dot.shape))
+    if variant == "cider_d":
+        difference = candidates.length[sample] - np.concatenate([group.length for group in groups])
+        cosine *= np.exp(-(difference.astype(float) ** 2) / (2 * sigma**2))[:, None]
+    return np.add.reduceat(cosine, first, axis=0) / num_references[:, None]
+
+
+def _shared(candidates: _Vectors, groups: Sequence[_Group], first_row: np.ndarray) -> tuple:
+    """The n-grams that a candidate has in common with one of its references.
+
+    Returns:
+        Their weights in the candidate and in the reference, and the row of the reference among those of all groups.
+    """
+    keys, starts, rows, weights = (np.concatenate(parts) for parts in list(zip(*groups))[:4])
+    sizes = np.array([len(group.key) for group in groups])
+    first_key = np.cumsum(sizes) - sizes
+    num_entries = np.array([len(group.row) for group in groups])
+    first_entry = np.cumsum(num_entries) - num_entries
+
+    cuts = np.searchsorted(candidates.sample, np.arange(len(groups) + 1)).tolist()
+    parts = [group.key.searchsorted(candidates.key[i:j]) for group, i, j in zip(groups, cuts, cuts[1:])]
+    place = np.concatenate(parts) + first_key[candidates.sample]
+    found = np.flatnonzero(keys[place] == candidates.key)
+    place, sample = place[found], candidates.sample[found]
+    counts = starts[place + 1] - starts[place]
+    before = np.cumsum(counts) - counts
+    entry = np.repeat(starts[place] + first_entry[sample] - before, counts) + np.arange(counts.sum())
+    row = rows[entry] + np.repeat(first_row[sample], counts)
+    return np.repeat(candidates.weight[found], counts), weights[entry], row
+
+
+def _hashable(group) -> str | tuple:
+    """The references of a sample as a key."""
+    if isinstance(group, str):
+        return group
+    group = as_list(group, "references")
+    return tuple(group) if group and isinstance(group[0], str) else tuple(map(_tuple, group))
+
+
+def _tuple(item):
+    return tuple(as_list(item, "references")) if hasattr(item, "__len__") and not isinstance(item, str) else item
+
+
+def _text(completion, number: int) -> str:
+    """The text of a completion: itself, or that of the last chat message."""
+    if isinstance(completion, str):
+        return completion
+    place = f"completions[{number}]"
+    message = completion[-1] if isinstance(completion, list | tuple) and completion else None
+    content = message.get("content") if isinstance(message, Mapping) else None
+    if isinstance(content, list):
+        content = "".join(part.get("text") or "" for part in content if isinstance(part, Mapping))
+    if not isinstance(content, str):
+        raise TypeError(f"{place} is {describe(completion)}, expected str or a list of chat messages with content")
+    return content

@@ -1,0 +1,354 @@
+# Generated from metrics/utils/trainer.py by make fix-copies: edit it there.
+"""What transformers' Trainer calls as `compute_metrics`: decodes, binds references to rows, scores all rows at once.
+
+A Trainer hands over padded ids with one label per row, but a caption has five references, a question ten answers, and
+an embedding belongs to a gallery. So the references are those of the evaluation dataset, bound by the order of its
+rows. Arrays of NumPy and tensors are told apart by what they can do; neither torch nor transformers is imported.
+"""
+
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from .base import as_list, describe
+
+# What Trainer pads with, and what its loss leaves out.
+IGNORED = -100
+
+
+def token_ids(logits, labels=None, shift: bool = False):
+    """The likeliest token at each place, for Trainer's `preprocess_logits_for_metrics`: logits never pile up.
+
+    Args:
+        logits: (rows, length, vocabulary), or a tuple or list that begins with them. Ids (rows, length), as from
+            `predict_with_generate`, pass unchanged.
+        labels: (rows, length); where they are -100 (padding, a prompt), so is the result. None leaves nothing out.
+        shift: For causal language models, whose place t predicts label t + 1.
+
+    Returns:
+        Ids (rows, length), or (rows, length - 1) when shifted; a tensor when the logits are one.
+
+    Raises:
+        ValueError: Labels and logits differ in shape.
+
+    >>> token_ids(np.eye(3)[None], np.array([[5, 6, -100]])).tolist()
+    [[0, 1, -100]]
+    """
+    logits = _first(logits)
+    if logits.ndim == 2:
+        return logits
+    ids = logits.argmax(-1)
+    labels = _first(labels)
+    if shift:
+        ids, labels = ids[:, :-1], None if labels is None else labels[:, 1:]
+    if labels is not None:
+        if tuple(ids.shape) != tuple(labels.shape):
+            raise ValueError(f"logits give ids of shape {tuple(ids.shape)} and labels are {tuple(labels.shape)}, "
+                             "expected one label per place")  # fmt: skip
+        ids[labels == IGNORED] = IGNORED
+    return ids
+
+
+class ComputeMetrics:
+    """A callable for Trainer and Seq2SeqTrainer, whole or with `batch_eval_metrics=True`.
+
+    `metric.compute_metrics(...)` makes one and says what the arguments are.
+    """
+
+    def __init__(
+        self,
+        metric,
+        tokenizer,
+        references,
+        column=None,
+        also=(),
+        strip_prompt=False,
+        postprocess=None,
+        check_labels=False,
+        options=None,
+    ):
+        self._metrics = [(metric, dict(options or {})), *map(_with_options, as_list(also, "also"))]
+        self._embeddings = getattr(metric, "_trainer_rows", "texts") == "embeddings"
+        for one, settings in self._metrics:
+            _check_metric(one, settings, self._embeddings)
+        if not self._embeddings and not hasattr(tokenizer, "batch_decode"):
+            raise TypeError(f"tokenizer is {describe(tokenizer)}, expected a tokenizer or processor with batch_decode")
+        self._tokenizer, self._strip_prompt, self._postprocess = tokenizer, strip_prompt, postprocess
+        self._check_labels = check_labels and not self._embeddings
+        self.bind(references, column)
+
+    def bind(self, references, column=None) -> None:
+        """Binds the references of another dataset, such as the test set before `trainer.predict(test)`.
+
+        Args:
+            references: One entry per row, or a dataset (or mapping, DataFrame) together with `column`.
+            column: The name of the column that holds them; several names for pairs of ids.
+
+        Raises:
+            ValueError, TypeError: A row has no reference, or one of another kind; the message names the row.
+        """
+        self.reset()
+        self._references = self._metrics[0][0]._bind(column_of(references, column))
+
+    def reset(self) -> None:
+        """Forgets the rows of an evaluation that did not come to its end."""
+        self._rows, self._seen, self._first_labels = [], 0, None
+
+    def __call__(self, eval_prediction, compute_result: bool = True) -> dict[str, float]:
+        """Takes the rows of a batch, or of all; scores all of them once, after the last.
+
+        Args:
+            eval_prediction: With `predictions`, `label_ids` and, for `strip_prompt`, `inputs`.
+            compute_result: False while batches follow; then nothing is scored and the result is empty.
+
+        Raises:
+            ValueError: There are more or fewer predictions than rows of references, or logits in place of ids.
+        """
+        try:
+            for predictions, labels, inputs in _batches(eval_prediction):
+                self._add(predictions, labels, inputs)
+            if not compute_result:
+                return {}
+            if self._seen < len(self._references):
+                raise ValueError(f"references[{self._seen}] has no prediction: {self._seen} predictions came for "
+                                 f"{len(self._references)} rows of references")  # fmt: skip
+            return self._score()
+        except BaseException:
+            self.reset()
+            raise
+
+    def _add(self, predictions, labels, inputs) -> None:
+        if self._embeddings:
+            rows = _embeddings(predictions)
+            size = len(rows[0])
+        else:
+            ids = _ids(predictions, self._seen)
+            rows = self._decode(_without_prompts(ids, inputs, self._seen) if self._strip_prompt else ids)
+            size = len(rows)
+        labels = None if labels is None else _array(_first(labels))
+        if self._first_labels is None:
+            self._first_labels = labels
+        size -= self._num_repeated(size, labels)
+        rows = [side[:size] for side in rows] if self._embeddings else rows[:size]
+        if self._check_labels:
+            self._compare_labels(labels[:size])
+        self._rows.append(rows)
+        self._seen += size
+
+    def _num_repeated(self, size: int, labels) -> int:
+        """How many rows at the end are the first ones again, with which several processes fill up the last batch."""
+        surplus = self._seen + size - len(self._references)
+        if surplus <= 0:
+            return 0
+        if surplus <= size and num_processes() > 1 and _begin_alike(labels, self._first_labels, size - surplus):
+            return surplus
+        count = len(self._references)
+        raise ValueError(f"predictions[{count}] has no reference: {self._seen + size} predictions came for {count} "
+                         "rows of references. Bind those of the dataset that is evaluated")  # fmt: skip
+
+    def _decode(self, rows: list[list[int]]) -> list[str]:
+        texts = self._tokenizer.batch_decode(rows, skip_special_tokens=True)
+        texts = [text.strip() for text in texts]
+        return texts if self._postprocess is None else [self._postprocess(text) for text in texts]
+
+    def _compare_labels(self, labels) -> None:
+        """Whether each label is among its row's references: rows that came in another order score nonsense."""
+        texts = self._tokenizer.batch_decode(_ids(labels, self._seen, "label_ids"), skip_special_tokens=True)
+        for row, text in enumerate(texts, start=self._seen):
+            label = _plain(text)
+            # A label may have been cut off at its greatest length.
+            if not any(_plain(reference).startswith(label) for reference in _group(self._references[row])):
+                raise ValueError(f"label_ids[{row}] reads {text!r}, which is none of its references "
+                                 f"{describe(self._references[row])}: are the rows in the order of the dataset "
+                                 "(train_sampling_strategy='group_by_length' changes it)?")  # fmt: skip
+
+    def _score(self) -> dict[str, float]:
+        if self._embeddings:
+            predictions = tuple(np.concatenate(side) for side in zip(*self._rows))
+        else:
+            predictions = [text for rows in self._rows for text in rows]
+        self.reset()
+        results = {}
+        for metric, options in self._metrics:
+            compute = getattr(metric, "_score_rows", metric.compute)
+            found = compute(predictions=predictions, references=self._references, **options)
+            found = plain_floats(found)
+            taken = set(found) & set(results)
+            results.update({f"{metric.name}_{key}" if key in taken else key: found[key] for key in found})
+        return results
+
+
+def column_of(references, column=None) -> list:
+    """The references of each row: a list as it is, or the column of a dataset; of several columns the tuples.
+
+    Raises:
+        ValueError: A dataset comes without the name of a column, or lacks it.
+        TypeError: There is no list of rows.
+
+    >>> column_of({"a": [1, 2], "b": [3, 4]}, ("a", "b"))
+    [(1, 3), (2, 4)]
+    """
+    names = getattr(references, "column_names", None)
+    if names is None and (isinstance(references, Mapping) or hasattr(references, "columns")):
+        names = list(references)
+    if names is None:
+        if column is not None:
+            raise ValueError(f"column is {column!r} and references are {describe(references)}, expected a dataset")
+        return as_list(references, "references")
+    wanted = [column] if isinstance(column, str) else as_list(column or [], "column")
+    missing = [name for name in wanted if name not in names]
+    if missing or not wanted:
+        raise ValueError(f"column is {column!r}, expected one of {list(names)}")
+    columns = [as_list(references[name], f"references[{name!r}]") for name in wanted]
+    return columns[0] if isinstance(column, str) else list(zip(*columns))
+
+
+def plain_floats(results: Mapping, prefix: str = "") -> dict[str, float]:
+    """Results as floats that a Trainer logs: nested ones are named by their path.
+
+    {"value", "count"} becomes its value, the two ends of an interval are called low and high, other lists are numbered
+    from 1.
+
+    Raises:
+        TypeError: A value is no number.
+
+    >>> plain_floats({"bleu4": 0.5, "per_answer_type": {"number": {"value": 1, "count": 3}}, "precisions": [1, 0.5]})
+    {'bleu4': 0.5, 'per_answer_type/number': 1.0, 'precisions/1': 1.0, 'precisions/2': 0.5}
+    """
+    found = {}
+    for key, value in results.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, Mapping) and set(value) == {"value", "count"}:
+            value = value["value"]
+        if isinstance(value, list | tuple):
+            interval = path.startswith("confidence_interval/") and len(value) == 2
+            value = dict(zip(("low", "high"), value)) if interval else dict(enumerate(value, start=1))
+        if isinstance(value, Mapping):
+            found.update(plain_floats(value, f"{path}/"))
+            continue
+        try:
+            found[path] = float(value)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{path} is {describe(value)}, expected a number that a Trainer can log") from error
+    return found
+
+
+def num_processes() -> int:
+    """How many processes take part in torch's process group; 1 where there is none."""
+    torch = sys.modules.get("torch")
+    distributed = torch.distributed if torch else None
+    if distributed and distributed.is_available() and distributed.is_initialized():
+        return distributed.get_world_size()
+    return 1
+
+
+def _with_options(item) -> tuple:
+    metric, options = item if isinstance(item, tuple) else (item, {})
+    return metric, dict(options)
+
+
+def _check_metric(metric, options: Mapping, embeddings: bool) -> None:
+    """Says before training what would fail after the first evaluation."""
+    if not hasattr(metric, "compute"):
+        raise TypeError(f"also holds {describe(metric)}, expected loaded metrics, or pairs of one and its options")
+    if (getattr(metric, "_trainer_rows", "texts") == "embeddings") != embeddings:
+        raise ValueError(f"{metric.name} stands beside one of the other kind, expected all of texts or of embeddings")
+    if getattr(metric, "num_process", 1) > 1:
+        raise ValueError(f"{metric.name} was loaded with num_process={metric.num_process}, expected 1: a Trainer "
+                         "gathers the rows of all processes itself")  # fmt: skip
+    if options.get("per_sample"):
+        raise ValueError("per_sample is True, which gives lists, expected what a Trainer can log")
+    known = inspect.signature(metric._compute).parameters
+    unknown = [name for name in options if name not in known]
+    if unknown and not any(one.kind is one.VAR_KEYWORD for one in known.values()):
+        raise TypeError(f"{metric.name} has no option {unknown[0]!r}, expected some of {list(known)[2:]}")
+
+
+def _batches(eval_prediction) -> Iterator[tuple]:
+    """(predictions, labels, inputs) of all rows, or of each batch where `eval_do_concat_batches` is False."""
+    predictions, labels = eval_prediction.predictions, eval_prediction.label_ids
+    inputs = getattr(eval_prediction, "inputs", None)
+    if not isinstance(predictions, list):
+        yield predictions, labels, inputs
+        return
+    nothing = [None] * len(predictions)
+    yield from zip(predictions, nothing if labels is None else labels, nothing if inputs is None else inputs)
+
+
+def _first(values):
+    while isinstance(values, tuple | list):
+        values = values[0]
+    return values
+
+
+def _array(values) -> np.ndarray:
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        # NumPy has no bfloat16.
+        values = values.float() if str(values.dtype) == "torch.bfloat16" else values
+    return np.asarray(values)
+
+
+def _ids(predictions, start: int, place: str = "predictions") -> list[list[int]]:
+    """Rows of token ids, without what pads them."""
+    ids = _array(_first(predictions))
+    if ids.ndim != 2 or ids.dtype.kind not in "iu":
+        raise ValueError(f"{place} have shape {ids.shape} and type {ids.dtype}, expected token ids (rows, length): "
+                         "pass the metric's preprocess_logits_for_metrics to the Trainer, or "
+                         "predict_with_generate=True to its arguments")  # fmt: skip
+    negative = np.argwhere((ids < 0) & (ids != IGNORED))
+    if len(negative):
+        row, column = negative[0]
+        raise ValueError(f"{place}[{start + row}][{column}] is {ids[row, column]}, expected a token id or {IGNORED}")
+    return [row[kept].tolist() for row, kept in zip(ids, ids != IGNORED)]
+
+
+def _without_prompts(rows: list[list[int]], inputs, start: int) -> list[list[int]]:
+    """The rows behind their prompts, with which what a decoder alone generates begins."""
+    if inputs is None:
+        raise ValueError("strip_prompt found no prompts, expected include_for_metrics=['inputs'] in the arguments")
+    prompts = _ids(inputs["input_ids"] if hasattr(inputs, "keys") else inputs, start, "inputs")
+    if len(prompts) != len(rows):
+        raise ValueError(f"{len(prompts)} prompts came with {len(rows)} predictions (batch_eval_metrics on several "
+                         "processes passes those of one), expected as many: use postprocess")  # fmt: skip
+    for number, (row, prompt) in enumerate(zip(rows, prompts), start=start):
+        if row[: len(prompt)] != prompt:
+            raise ValueError(f"predictions[{number}] does not begin with its prompt, expected strip_prompt=False for "
+                             "a model that does not repeat it")  # fmt: skip
+    return [row[len(prompt) :] for row, prompt in zip(rows, prompts)]
+
+
+def _embeddings(predictions) -> list[np.ndarray]:
+    """The two sides of paired rows."""
+    if not isinstance(predictions, tuple) or len(predictions) != 2:
+        found = f"a tuple of {len(predictions)}" if isinstance(predictions, tuple) else type(predictions).__name__
+        raise ValueError(f"predictions are {found}, expected (image embeddings, text embeddings): choose them of the "
+                         "model's outputs with Trainer's preprocess_logits_for_metrics")  # fmt: skip
+    sides = [_array(side) for side in predictions]
+    shapes = [side.shape for side in sides]
+    if shapes[0] != shapes[1] or len(shapes[0]) != 2:
+        raise ValueError(f"image embeddings have shape {shapes[0]}, text embeddings {shapes[1]}, expected both (rows, "
+                         "dimensions)")  # fmt: skip
+    return sides
+
+
+def _begin_alike(labels, first, start: int) -> bool:
+    """Whether the labels from `start` on are the first ones, however both are padded."""
+    if labels is None or first is None or len(labels) - start > len(first):
+        return False
+    return all(
+        [token for token in row if token != IGNORED] == [token for token in other if token != IGNORED]
+        for row, other in zip(*(side.reshape(len(side), -1).tolist() for side in (labels[start:], first)))
+    )
+
+
+def _plain(text: str) -> str:
+    return "".join(text.split()).lower()
+
+
+def _group(references) -> list:
+    return [references] if isinstance(references, str) else references
+
+
