@@ -151,7 +151,8 @@ def test_wrong_options_are_named_at_once(metric, options, message):
 
 
 def test_pickles_and_imports_no_evaluate():
-    program = ("import pickle, sys; f = pickle.load(sys.stdin.buffer); f({'prediction': ['a'], 'references': [['b']]})\n"
+    program = ("import pickle, sys; f = pickle.load(sys.stdin.buffer)\n"
+               "f({'prediction': ['a'], 'references': [['b']]})\n"
                "print([m for m in ('evaluate', 'datasets', 'torch') if m in sys.modules])")  # fmt: skip
     content = pickle.dumps(BatchStatistics("bleu4"))
     result = subprocess.run([sys.executable, "-c", program], input=content, capture_output=True, timeout=60)
