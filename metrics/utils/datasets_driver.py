@@ -85,7 +85,7 @@ def _own_part(dataset: Dataset | IterableDataset, ranks):
     rank, number = ranks.get_rank(), ranks.get_world_size()
     if isinstance(dataset, Dataset) and len(dataset) < number:
         # datasets does not split a set into more parts than it has rows.
-        return dataset.select(range(rank, min(rank + 1, len(dataset))))
+        return dataset.select([rank] if rank < len(dataset) else [])
     return split_dataset_by_node(dataset, rank=rank, world_size=number)
 
 
