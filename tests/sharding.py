@@ -49,13 +49,15 @@ def columns(rows: list[dict]) -> dict[str, list]:
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-def write_parquet(rows: list[dict], path: Path, row_group_size: int | None = None) -> str:
-    """Writes a shard; one without rows has the columns of the others."""
+ROW = {"id": 0, "prediction": "", "references": [""]}
+
+
+def write_parquet(rows: list[dict], path: Path, row_group_size: int | None = None, like: dict = ROW) -> str:
+    """Writes a shard; one without rows has the columns of `like`."""
     import pyarrow
     import pyarrow.parquet
 
-    names = columns(rows or captions(1))
-    table = pyarrow.table(names)
+    table = pyarrow.table(columns(rows or [like]))
     pyarrow.parquet.write_table(table if rows else table.slice(0, 0), path, row_group_size=row_group_size)
     return str(path)
 

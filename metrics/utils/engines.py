@@ -6,6 +6,7 @@ any order. The function must return the same when it is called twice: an engine 
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from importlib.util import find_spec
 
 ENGINES = ("datasets", "ray")
 
@@ -40,6 +41,8 @@ def pick(name: str | None = None, num_workers: int = 1) -> Engine:
     if name == "datasets":
         from metrics.utils.datasets_driver import run
     elif name == "ray":
+        if find_spec("ray") is None:
+            raise ImportError("engine='ray' needs Ray: pip install 'ray[data]'")
         from metrics.utils.ray_driver import run
     else:
         raise ValueError(f"engine is {name!r}, expected one of {', '.join(ENGINES)}")

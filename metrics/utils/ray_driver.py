@@ -15,15 +15,9 @@ from metrics.utils.shard_scoring import BATCH_ROWS
 
 
 def start(num_workers: int) -> None:
-    """Connects to the cluster that RAY_ADDRESS names, or starts one here; does nothing where one is there already.
+    """Connects to the cluster that RAY_ADDRESS names, or starts one here; does nothing where one is there already."""
+    import ray.data
 
-    Raises:
-        ImportError: Ray is not installed.
-    """
-    try:
-        import ray.data
-    except ImportError as error:
-        raise ImportError(f"engine='ray' needs Ray: pip install 'ray[data]' ({error})") from error
     if ray.is_initialized():
         return
     if os.environ.get("RAY_ADDRESS"):
@@ -72,20 +66,23 @@ class _Worker:
 
 
 def score_dataset(
-    dataset: "ray.data.Dataset", statistics_of: BatchStatistics, num_workers: int = 1, batch_rows: int = BATCH_ROWS,
+    dataset,
+    statistics_of: BatchStatistics,
+    num_workers: int = 1,
+    batch_rows: int = BATCH_ROWS,
     num_gpus: float = 0,
 ) -> dict:
     """Scores the rows of a Ray dataset, streaming; for cider it is read twice. Only statistics come back.
 
     Args:
-        dataset: Rows, as `ray.data.read_parquet` or `from_huggingface` gives them.
+        dataset: A `ray.data.Dataset` of rows, as `ray.data.read_parquet` or `from_huggingface` gives them.
         statistics_of: The metric.
         num_workers, num_gpus: As for `run`.
         batch_rows: Rows that a worker is given at one time.
 
     Raises:
         ValueError: There is no row.
-    """  # fmt: skip
+    """
     import ray
 
     pool = ray.data.ActorPoolStrategy(size=num_workers)

@@ -182,11 +182,7 @@ def read_statistics(path: str) -> dict[str, np.ndarray]:
 
 
 def write_rows(path: str, batches: Iterable[Mapping[str, np.ndarray]]) -> None:
-    """Writes batches of columns as Parquet, JSON Lines or CSV, as the path ends.
-
-    Raises:
-        ValueError: It ends otherwise.
-    """
+    """Writes batches of columns as Parquet or JSON Lines where the path ends so, else as CSV."""
     if path.endswith(".parquet"):
         with StatisticsWriter(path) as writer:
             for batch in batches:
@@ -195,10 +191,8 @@ def write_rows(path: str, batches: Iterable[Mapping[str, np.ndarray]]) -> None:
         with open(path, "w", encoding="utf-8") as file:
             for batch in batches:
                 file.writelines(json.dumps(dict(zip(batch, row))) + "\n" for row in _rows(batch))
-    elif path.endswith(".csv"):
-        _write_csv(path, batches)
     else:
-        raise ValueError(f"{path} is of an unknown kind, expected .parquet, .jsonl or .csv")
+        _write_csv(path, batches)
 
 
 def _rows(batch: Mapping[str, np.ndarray]) -> Iterator[tuple]:
