@@ -9,7 +9,9 @@ import json
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from itertools import chain
+from typing import BinaryIO
 
 import numpy as np
 
@@ -259,21 +261,21 @@ class DocumentFrequencies:
         ]
         return cls(levels, table["vocabulary"], **{name: table[name] for name in _SETTINGS})
 
-    def save(self, path: str, final: bool = False) -> None:
+    def save(self, path: str | BinaryIO, final: bool = False) -> None:
         """Writes a .npz file of plain arrays and one JSON string; nothing in it is pickled.
 
         Args:
-            path: Where to write, exactly as named.
+            path: Where to write, exactly as named; or a binary file that is open.
             final: Saves `finalize()` of the table.
         """
         table = (self.finalize() if final else self).to_dict()
         arrays = {key: table.pop(key) for key in list(table) if key.startswith(("keys_", "frequencies_"))}
-        with open(path, "wb") as file:
+        with nullcontext(path) if hasattr(path, "write") else open(path, "wb") as file:
             np.savez(file, table=np.frombuffer(json.dumps(table).encode(), np.uint8), **arrays)
 
     @classmethod
-    def load(cls, path: str) -> "DocumentFrequencies":
-        """Reads what `save` wrote.
+    def load(cls, path: str | BinaryIO) -> "DocumentFrequencies":
+        """Reads what `save` wrote, from its path or from a binary file that is open.
 
         Raises:
             ValueError: The file is no such table.

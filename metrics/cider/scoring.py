@@ -17,6 +17,11 @@ from .resampling import mean
 from .tokenizers import resolve
 
 VARIANTS = ("cider_d", "cider", "cider_r")
+SINGLE_IMAGE = (
+    "document_frequencies='corpus' with a single image: every idf is ln(1/1) = 0, so CIDEr would be 0 for any "
+    "caption. Score all images of the set in one call, or pass a table made from a larger set of references "
+    "(document_frequencies=...)"
+)
 
 
 def sample_statistics(
@@ -88,11 +93,7 @@ def _inverse_document_frequencies(counts, is_candidate, n, document_frequencies,
     if table == "corpus":
         num_images = int(is_candidate.sum())
         if num_images == 1:
-            raise ValueError(
-                "document_frequencies='corpus' with a single image: every idf is ln(1/1) = 0, so CIDEr would be 0 for "
-                "any caption. Score all images of the set in one call, or pass a table made from a larger set of "
-                "references (document_frequencies=...)"
-            )
+            raise ValueError(SINGLE_IMAGE)
         frequencies = [images_with_gram(order, is_candidate) for order in counts["orders"][:n]]
     else:
         ids = not all(isinstance(token, str) for token in counts["vocabulary"][:1])

@@ -63,19 +63,31 @@ def measure(names: list[str], data: CaptionSet, options: argparse.Namespace) -> 
     return [_report(name, counts[stemmed[name]], data, options) for name in names]
 
 
+def metric_options(name: str, options: argparse.Namespace) -> dict:
+    """The options of a metric's `compute`."""
+    return {"tokenizer": options.tokenizer, **_counting(name, options), **_formula(name, options)}
+
+
+def _counting(name: str, options: argparse.Namespace) -> dict:
+    keys = ("variant", "stem", "document_frequencies") if name == "cider" else ()
+    return {key: getattr(options, key) for key in keys}
+
+
+def _formula(name: str, options: argparse.Namespace) -> dict:
+    if name == "cider":
+        return {}
+    return {"smoothing": _SMOOTHINGS[options.smoothing], "effective_order": options.effective_order}
+
+
 def clusters(data: CaptionSet) -> None:
     """What is resampled as one: an image has one caption, so there are none."""
 
 
 def _report(name: str, counts: dict, data: CaptionSet, options: argparse.Namespace) -> Report:
     scoring = importlib.import_module(f"metrics.{name}.scoring")
+    counting, formula = _counting(name, options), _formula(name, options)
     if name == "cider":
-        table = scoring.open_table(options.document_frequencies)
-        counting = {"variant": options.variant, "stem": options.stem, "document_frequencies": table}
-        formula = {}
-    else:
-        counting = {}
-        formula = {"smoothing": _SMOOTHINGS[options.smoothing], "effective_order": options.effective_order}
+        counting["document_frequencies"] = scoring.open_table(options.document_frequencies)
     statistics = scoring.sample_statistics(counts=counts, tokenizer=options.tokenizer, **counting)
     kind, settings = scoring.signature_settings(tokenizer=options.tokenizer, **counting, **formula)
     settings["refs"] = reference_counts(data.references)

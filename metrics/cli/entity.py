@@ -54,7 +54,7 @@ def measure(names: list[str], data: CaptionSet, options: argparse.Namespace) -> 
     Raises:
         ValueError, OSError: The model or NLTK's data are not as they must be, or a package is missing.
     """
-    how = {"formula": options.entity_formula, "no_entities": options.no_entities}
+    how = _how(options)
     try:
         encoder = T5Encoder(options.model_path, options.device, options.dtype, options.batch_size)
         found = scoring.find_entities(data.predictions, data.references)
@@ -67,6 +67,16 @@ def measure(names: list[str], data: CaptionSet, options: argparse.Namespace) -> 
     for key, lists in scoring.sample_entities(statistics, found).items():
         report.samples[key] = [" ".join(stems) for stems in lists]
     return [report._replace(last_line=_published_line(report.results))]
+
+
+def metric_options(name: str, options: argparse.Namespace) -> dict:
+    """The options of the metric's `compute`."""
+    encoding = {key: getattr(options, key) for key in ("model_path", "device", "dtype", "batch_size")}
+    return {**_how(options), **encoding}
+
+
+def _how(options: argparse.Namespace) -> dict:
+    return {"formula": options.entity_formula, "no_entities": options.no_entities}
 
 
 def clusters(data: CaptionSet) -> None:

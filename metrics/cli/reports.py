@@ -38,14 +38,22 @@ def make_report(
     options: argparse.Namespace,
     clusters: Sequence | None = None,
 ) -> Report:
+    """Scores statistics and their samples, with intervals where the options ask for them."""
+    results = results_of(statistics, score, options, clusters)
+    samples = {key: values.tolist() for key, values in sample_scores(statistics).items()}
+    return Report(name, results, samples, signature, statistics, score)
+
+
+def results_of(
+    statistics: dict, score: Callable[..., dict], options: argparse.Namespace, clusters: Sequence | None = None
+) -> dict:
     """Scores statistics, with intervals where the options ask for them."""
     results = score(statistics)
     if options.confidence_level is not None:
         results["confidence_interval"] = confidence_interval(
             score, statistics, options.confidence_level, options.n_resamples, options.seed, clusters
         )
-    samples = {key: values.tolist() for key, values in sample_scores(statistics).items()}
-    return Report(name, results, samples, signature, statistics, score)
+    return results
 
 
 def add_arguments(parser: argparse.ArgumentParser, metrics: Sequence[str], confidence_level: float | None) -> None:

@@ -1,12 +1,15 @@
 """Score files with one or more metrics."""
 
 import argparse
-import csv
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 
-from metrics.cli import captions, entity, reports, retrieval, vqa
+import numpy as np
+
+from metrics.cli import captions, entity, reports, retrieval, shards, vqa
+from metrics.utils.shard_files import write_rows
 
 FAMILIES = (captions, vqa, retrieval, entity)
 METRICS = [name for family in FAMILIES for name in family.METRICS]
@@ -18,27 +21,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--predictions",
         "--pred_path",
         metavar="FILE",
-        help="JSON: a list of {image_id, caption} (VQA: {question_id, answer}), or an annotation file",
+        help="JSON: a list of {image_id, caption} (VQA: {question_id, answer}), or an annotation file; or shards, "
+        "'DIR/*.parquet' or 'DIR/*.jsonl'",
     )
     reports.add_arguments(parser, METRICS, confidence_level=None)
-    parser.add_argument("--per-sample", metavar="CSV", help="write the scores of every sample")
+    parser.add_argument(
+        "--per-sample", metavar="FILE", help="write the scores of every sample: .parquet, .jsonl, or else CSV"
+    )
     parser.add_argument("--json", metavar="FILE", help="write all results and the signatures")
     for family in FAMILIES:
         family.add_arguments(parser)
     vqa.add_output_arguments(parser)
+    shards.add_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Scores, prints a table and writes the files asked for; returns the exit code."""
     names = list(dict.fromkeys(options.metrics))
     family = reports.pick_family(FAMILIES, names)
-    reports.check_required(family, options)
-    data, found = family.run(names, options)
+    in_shards = shards.check(family, options)
+    if not in_shards:
+        reports.check_required(family, options)
+    data, found = (partial(shards.run, family) if in_shards else family.run)(names, options)
     if data.left_out:
         print(f"left out {data.left_out} ids that only one file has", file=sys.stderr)
     print(f"{len(data.ids)} {family.ITEMS}")
     _print_table(found, family.shown_values(options))
-    if options.per_sample:
+    if options.per_sample and not in_shards:
         _write_samples(options.per_sample, family.ID, data, found)
     if options.json:
         content = {report.name: {**report.results, "signature": report.signature} for report in found}
@@ -68,7 +77,5 @@ def _write_samples(path: str, id_name: str, data, found: list[reports.Report]) -
         columns["prediction"] = data.predictions
     for report in found:
         columns.update(report.samples)
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values()))
+    # As objects, numbers are written as they are and texts take no more room than their own.
+    write_rows(path, [{name: np.array(values, object) for name, values in columns.items()}])

@@ -100,6 +100,11 @@ def clusters(data: VqaSet) -> list[str] | None:
     return None if data.image_ids is None else list(map(str, data.image_ids))
 
 
+def metric_options(name: str, options: argparse.Namespace) -> dict:
+    """The options of the metric's `compute`."""
+    return _how(options)
+
+
 def _how(options: argparse.Namespace) -> dict:
     return {key: getattr(options, key) for key in ("normalization", "formula", "preset", "measure")}
 

@@ -34,8 +34,8 @@ class Counts(NamedTuple):
 
 
 def _parts(size: int, most: int) -> list[slice]:
-    """Cuts into as few parts as may be, of about the same length."""
-    number = -(-size // most)
+    """Cuts into as few parts as may be, of about the same length; nothing is one empty part."""
+    number = max(1, -(-size // most))
     edges = [size * i // number for i in range(number + 1)]
     return [slice(start, stop) for start, stop in zip(edges, edges[1:])]
 

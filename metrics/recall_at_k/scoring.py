@@ -98,16 +98,37 @@ def count_pairs(
     fraction_at = check_k(fraction_at) if len(fraction_at) else ()
     blocks = _blocks(items, similarity)
     values = np.split(blocks.define(Pairs(*map(np.concatenate, zip(*pairs)))), [len(pairs[0].rows)])
-    queries = [
-        _Queries(number, pairs[number][number], values[number], items.shape[number], bool(len(fraction_at)))
+    queries = queries_of(pairs, values, items.shape, directions, bool(len(fraction_at)))
+    counts = count(blocks, *(side and side.thresholds for side in queries), progress)
+    return statistics_of(queries, counts, items.shape, fraction_at)
+
+
+def queries_of(
+    pairs: tuple[Pairs, Pairs], values: Sequence[np.ndarray], shape: tuple[int, int], directions: str, each: bool
+) -> "list[Queries | None]":
+    """The queries of both directions, None for one that is left out.
+
+    Args:
+        pairs: Of both directions, as `inputs.check_pairs` returns them.
+        values: The similarity of each pair, of both directions.
+        shape: (images, texts).
+        directions: As in `sample_statistics`.
+        each: Whether every correct item is a threshold, and not the best of each query alone.
+    """
+    return [
+        Queries(number, pairs[number][number], values[number], shape[number], each)
         if directions in ("both", name)
         else None
         for number, name in enumerate(DIRECTIONS[1:])
     ]
-    thresholds = [side and side.thresholds for side in queries]
-    counts = count(blocks, *thresholds, progress)
+
+
+def statistics_of(
+    queries: "Sequence[Queries | None]", counts: Sequence[Counts | None], shape: tuple[int, int], fraction_at
+) -> dict[str, np.ndarray]:
+    """The statistics of all queries, of the counts at their thresholds."""
     parts = [
-        side.statistics(counted, items.shape[1 - side.direction], fraction_at)
+        side.statistics(counted, shape[1 - side.direction], fraction_at)
         for side, counted in zip(queries, counts)
         if side
     ]
@@ -124,7 +145,7 @@ def _blocks(items, similarity: str) -> MatrixBlocks | ProductBlocks:
     return ProductBlocks(*sides, DeviceArithmetic(items.device) if items.device else None)
 
 
-class _Queries:
+class Queries:
     """The queries of one direction, and the thresholds that items are compared with.
 
     Args:

@@ -103,7 +103,7 @@ def evaluate_answers(
         if with_compared:
             shown = list(map(collapsed, compared.texts)) if protocol.measure == "anls" else compared.texts
             texts += [shown[i] for i in compared.predictions.tolist()]
-    _check_ceiling(np.fromiter(map(len, references), np.intp, len(references)), protocol)
+    check_ceiling(np.fromiter(map(len, references), np.intp, len(references)), protocol)
     statistics = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
     return Evaluation(statistics, dict(styles), texts)
 
@@ -142,7 +142,7 @@ def stemmed(answers: Answers, stem: Callable[[str], str] | None) -> Answers:
     return change(answers, checked_stem, same)
 
 
-def _check_ceiling(answers: np.ndarray, protocol: Protocol) -> None:
+def check_ceiling(answers: np.ndarray, protocol: Protocol) -> None:
     """Warns, or raises, where leave-one-out leaves too few annotators for a full score."""
     if protocol.formula != "leave-one-out" or answers.min() > ENOUGH:
         return

@@ -1,0 +1,114 @@
+"""Scores shards, Parquet or JSON Lines whose rows hold prediction and references, in this process or on an engine."""
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from metrics.cli.reports import Report, results_of
+from metrics.utils.batch_statistics import METRICS, BatchStatistics
+from metrics.utils.engines import ENGINES, pick
+from metrics.utils.shard_files import expand, is_shard, read_statistics, write_rows
+from metrics.utils.shard_scoring import BATCH_ROWS, ShardScores, score_shards, shard_folder
+
+# Options of score that speak of files of another kind, or need more than statistics.
+_OTHERS = ("references", "questions", "percent", "official_output", "allow_missing")
+
+
+class ShardSet(NamedTuple):
+    """The rows of all shards, numbered."""
+
+    ids: range
+    left_out: int = 0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of shards."""
+    group = parser.add_argument_group("shards (--predictions 'DIR/*.parquet' or 'DIR/*.jsonl')")
+    group.add_argument("--prediction-column", default="prediction", metavar="NAME")
+    group.add_argument("--references-column", default="references", metavar="NAME", help="a list in each row")
+    group.add_argument("--id-column", metavar="NAME", help="is written to the file of --per-sample")
+    group.add_argument("--engine", choices=ENGINES, help="default: one process, one shard after the other")
+    group.add_argument("--num-workers", type=int, default=1, metavar="N", help="of the engine")
+    group.add_argument("--batch-rows", type=int, default=BATCH_ROWS, metavar="N", help="rows in memory of a worker")
+    group.add_argument(
+        "--shard-results",
+        metavar="DIR",
+        help="keep what is made of each shard; a later run makes what is missing. Needed where workers are on other "
+        "machines: all must see it",
+    )
+
+
+def check(family, options: argparse.Namespace) -> bool:
+    """Whether the files are shards.
+
+    Raises:
+        ValueError: Options do not go together.
+    """
+    if not (options.predictions and is_shard(options.predictions)):
+        wrong = [name for name in ("engine", "id_column", "shard_results") if getattr(options, name)]
+        if wrong:
+            raise ValueError(f"{_option(wrong[0])} is for shards, expected --predictions 'DIR/*.parquet' or *.jsonl")
+        return False
+    if not set(family.METRICS) <= set(METRICS):
+        raise ValueError(f"{', '.join(family.METRICS)} takes no shards of rows, expected {', '.join(METRICS)}")
+    wrong = [name for name in _OTHERS if getattr(options, name)]
+    if wrong:
+        raise ValueError(f"{_option(wrong[0])} does not go with shards, whose rows hold prediction and references")
+    if options.num_workers < 1 or options.batch_rows < 1:
+        raise ValueError("--num-workers and --batch-rows are at least 1")
+    return True
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def run(family, names: Sequence[str], options: argparse.Namespace) -> tuple[ShardSet, list[Report]]:
+    """Scores the shards with every metric named, and writes the scores of the samples where asked for.
+
+    Raises:
+        ValueError, TypeError, OSError: As `score_shards`; or a package is missing.
+    """
+    shards = expand([options.predictions])
+    keep = [options.id_column] if options.id_column else []
+    columns = {"predictions": options.prediction_column, "references": options.references_column, "keep": keep}
+    try:
+        engine = pick(options.engine, options.num_workers)
+        with shard_folder(options.shard_results) as folder:
+            score_one = partial(
+                score_shards, shards=shards, folder=folder, engine=engine, batch_rows=options.batch_rows
+            )
+            found = [
+                score_one(BatchStatistics(name, **columns, **family.metric_options(name, options))) for name in names
+            ]
+            if options.per_sample:
+                write_rows(options.per_sample, sample_columns(found, shards, options.id_column))
+    except ImportError as error:
+        raise OSError(str(error)) from error
+    reports = [_report(name, scores, options) for name, scores in zip(names, found)]
+    return ShardSet(range(len(next(iter(found[0].statistics.values()))))), reports
+
+
+def _report(name: str, found: ShardScores, options: argparse.Namespace) -> Report:
+    results = results_of(found.statistics, found.statistics_of.score, options)
+    return Report(name, results, {}, found.signature, found.statistics, found.statistics_of.score)
+
+
+def sample_columns(
+    found: Sequence[ShardScores], shards: Sequence[str], id_column: str | None
+) -> Iterator[dict[str, np.ndarray]]:
+    """The scores of every row, shard by shard: behind the id, or behind the shard's name and the row in it."""
+    for number, shard in enumerate(shards):
+        parts = [read_statistics(scores.files[number]) for scores in found]
+        if not parts[0]:
+            continue
+        rows = np.arange(len(next(iter(parts[0].values()))))
+        names = np.full(len(rows), os.path.basename(shard), object)
+        columns = {id_column: parts[0][id_column]} if id_column else {"shard": names, "row": rows}
+        for scores, statistics in zip(found, parts):
+            columns.update(scores.statistics_of.sample_scores(statistics))
+        yield columns

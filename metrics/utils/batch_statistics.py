@@ -1,0 +1,336 @@
+"""One function per metric that turns a batch of rows into the rows' statistics, for any engine that maps batches.
+
+A batch is a dict of columns (lists, NumPy or Arrow arrays), as `datasets.Dataset.map(batched=True)`, Ray Data's
+`map_batches` and a DataLoader's collation make it. The object pickles and does not import evaluate. Joined in any
+order, the statistics of all batches score as the whole set does, since all references of a sample are in its row.
+"""
+
+import hashlib
+import inspect
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+
+from metrics.utils.base import as_list, check_captions, reference_counts, signature
+
+METRICS = ("bleu4", "cider", "entity_score", "vqa_accuracy")
+
+# Columns beside the metric's own: what a signature and the check of a whole set need to know of the rows.
+NUM_REFERENCES, ARE_IDS = "num_references", "are_ids"
+
+_NOT_OPTIONS = {"predictions", "references", "statistics", "weights", "counts", "encoder", "found", "ids"}
+_ENCODER_OPTIONS = ("model_path", "device", "dtype", "batch_size")
+
+
+class BatchStatistics:
+    """Statistics of a batch under one metric and its options.
+
+    Args:
+        metric: One of METRICS. recall_at_k compares each row with all others: see `retrieval_shards`.
+        predictions, references: The columns that hold them.
+        keep: Columns that are passed on, such as an id.
+        options: Of the metric's `compute`. cider needs `document_frequencies` (a table, or its path) before it can
+            be called, as a batch is no corpus: see `batch_frequencies`.
+
+    Raises:
+        ValueError: The metric or an option is unknown or out of range.
+
+    >>> statistics_of = BatchStatistics("bleu4", smoothing=False)
+    >>> parts = [statistics_of({"prediction": [t], "references": [[t]]}) for t in ("a cat sits down", "a dog")]
+    >>> statistics_of.score(join(parts))["bleu4"]
+    1.0
+    """
+
+    def __init__(
+        self,
+        metric: str,
+        predictions: str = "prediction",
+        references: str = "references",
+        keep: Sequence[str] = (),
+        **options,
+    ):
+        if metric not in METRICS:
+            raise ValueError(f"metric is {metric!r}, expected one of {list(METRICS)}")
+        self.metric, self.predictions, self.references, self.keep = metric, predictions, references, tuple(keep)
+        self.options = options
+        known = {name for function in _FUNCTIONS for name in self._parameters(function)}
+        unknown = sorted(set(options) - known)
+        if unknown:
+            raise ValueError(f"{metric} has no option {', '.join(unknown)}, expected among {', '.join(sorted(known))}")
+        self.signature()
+
+    def __call__(self, batch: Mapping) -> dict[str, np.ndarray]:
+        """The statistics of a batch.
+
+        Returns:
+            Columns, first axis = row: those of the metric, `num_references`, and the columns kept; for vqa_accuracy
+            also `are_ids`. Of a batch without a row, no column.
+
+        Raises:
+            ValueError, TypeError: A column is missing, or an item is wrong; the message names it.
+        """
+        predictions, references = column(batch, self.predictions), column(batch, self.references)
+        if not predictions and not references:
+            return {}
+        statistics = _STATISTICS[self.metric](predictions, references, self._options_of("sample_statistics"))
+        return {**statistics, **{name: _plain(column(batch, name)) for name in self.keep}}
+
+    @property
+    def needs_frequencies(self) -> bool:
+        """Whether a first pass has to make the table of document frequencies."""
+        table = self.options.get("document_frequencies", "corpus")
+        return self.metric == "cider" and isinstance(table, str) and table == "corpus"
+
+    def with_options(self, **options) -> "BatchStatistics":
+        """The same with other options."""
+        return BatchStatistics(
+            self.metric, self.predictions, self.references, self.keep, **{**self.options, **options}
+        )
+
+    def score(self, statistics: Mapping[str, np.ndarray], weights: np.ndarray | None = None) -> dict:
+        """The scores of joined statistics, as the metric's `score` makes them.
+
+        Raises:
+            ValueError: The whole set is one that the metric does not score.
+        """
+        if self.metric == "vqa_accuracy" and weights is None:
+            _check_answers(statistics, self._options_of("sample_statistics"))
+        return self._scoring.score(self._own(statistics), weights=weights, **self._options_of("score"))
+
+    def sample_scores(self, statistics: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The scores of every row, as the metric's `sample_scores` makes them."""
+        return self._scoring.sample_scores(self._own(statistics), **self._options_of("sample_scores"))
+
+    def signature(self, statistics: Mapping[str, np.ndarray] | None = None, corpus: bool = False) -> str:
+        """Says how scores are made.
+
+        Args:
+            statistics: Joined, for the number of references.
+            corpus: Whether cider's table was made of these references and not of others.
+        """
+        options = self._options_of("signature_settings")
+        if corpus:
+            options["document_frequencies"] = "corpus"
+        if statistics is not None and ARE_IDS in statistics:
+            options["ids"] = bool(statistics[ARE_IDS][0])
+        name, settings = self._scoring.signature_settings(**options)
+        if statistics is not None:
+            settings["refs"] = reference_counts(map(range, np.unique(statistics[NUM_REFERENCES]).tolist()))
+        return signature(name, settings)
+
+    def fingerprint(self) -> str:
+        """A hash of the metric's code and of all that the statistics depend on: options, and the columns read."""
+        known = self._parameters("sample_statistics")
+        used = {name: value for name, value in self.options.items() if name in known}
+        return fingerprint(self.metric, (self.predictions, self.references, *self.keep), used)
+
+    def _own(self, statistics: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        others = {NUM_REFERENCES, ARE_IDS, *self.keep}
+        return {name: values for name, values in statistics.items() if name not in others}
+
+    @property
+    def _scoring(self):
+        return import_module(f"metrics.{self.metric}.scoring")
+
+    def _parameters(self, function: str) -> set[str]:
+        known = set(inspect.signature(getattr(self._scoring, function)).parameters) - _NOT_OPTIONS
+        encodes = self.metric == "entity_score" and function == "sample_statistics"
+        return known | set(_ENCODER_OPTIONS) if encodes else known
+
+    def _options_of(self, function: str) -> dict:
+        known = self._parameters(function)
+        return {name: value for name, value in self.options.items() if name in known}
+
+
+_FUNCTIONS = ("sample_statistics", "score", "signature_settings")
+
+
+def join(parts: Iterable[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Puts statistics of batches or shards one behind the other; those without a row add nothing.
+
+    Raises:
+        ValueError: No part has a row.
+
+    >>> join([{"accuracy": np.array([1.0])}, {}, {"accuracy": np.array([0.5])}])["accuracy"].tolist()
+    [1.0, 0.5]
+    """
+    parts = [part for part in parts if part and len(next(iter(part.values())))]
+    if not parts:
+        raise ValueError("there is no row, expected at least one")
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def column(batch: Mapping, name: str) -> list:
+    """A column of a batch as a list.
+
+    Raises:
+        ValueError: There is no such column.
+
+    >>> column({"caption": np.array(["a cat"])}, "prediction")
+    Traceback (most recent call last):
+        ...
+    ValueError: there is no column 'prediction', expected one of caption
+    """
+    try:
+        values = batch[name]
+    except KeyError:
+        names = getattr(batch, "column_names", None) or list(batch)
+        raise ValueError(f"there is no column {name!r}, expected one of {', '.join(names)}") from None
+    return as_list(values, name)
+
+
+def _plain(values: list) -> np.ndarray:
+    array = np.asarray(values) if set(map(type, values)) <= {int} or set(map(type, values)) <= {str} else None
+    if array is None:
+        array = np.empty(len(values), object)
+        array[:] = values
+    return array
+
+
+# The statistics of each metric
+
+
+def _bleu4(predictions: list, references: list, options: dict) -> dict[str, np.ndarray]:
+    from metrics.bleu4.scoring import sample_statistics
+
+    predictions, references = check_captions(predictions, references)
+    return _counted(sample_statistics(predictions, references, **options), references)
+
+
+def _cider(predictions: list, references: list, options: dict) -> dict[str, np.ndarray]:
+    from metrics.cider.scoring import sample_statistics
+
+    table = open_table(options.get("document_frequencies", "corpus"))
+    predictions, references = check_captions(predictions, references)
+    statistics = sample_statistics(predictions, references, **{**options, "document_frequencies": table})
+    return _counted(statistics, references)
+
+
+def open_table(document_frequencies):
+    """The table of cider's option, of a file opened once in a process.
+
+    Raises:
+        ValueError: It is "corpus", or no table.
+    """
+    from metrics.cider.document_frequencies import DocumentFrequencies
+
+    if not isinstance(document_frequencies, str):
+        return DocumentFrequencies.of(document_frequencies)
+    if document_frequencies == "corpus":
+        raise ValueError("document_frequencies is 'corpus', expected a table: a batch is no corpus (a first pass over "
+                         "all references makes the table, see batch_frequencies)")  # fmt: skip
+    path = Path(document_frequencies)
+    return _load_table(str(path), path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=2)
+def _load_table(path: str, changed: int):
+    from metrics.cider.document_frequencies import DocumentFrequencies
+
+    return DocumentFrequencies.load(path)
+
+
+def _entity_score(predictions: list, references: list, options: dict) -> dict[str, np.ndarray]:
+    from metrics.entity_score.scoring import T5Encoder, check_texts, sample_statistics
+
+    predictions, references = check_texts(predictions, references)
+    encoding = {name: options[name] for name in _ENCODER_OPTIONS if name in options}
+    others = {name: value for name, value in options.items() if name not in encoding}
+    # The encoder keeps its model and the states of entities for the whole life of the process.
+    return _counted(sample_statistics(predictions, references, **others, encoder=T5Encoder(**encoding)), references)
+
+
+def _vqa_accuracy(predictions: list, references: list, options: dict) -> dict[str, np.ndarray]:
+    from metrics.vqa_accuracy.inputs import check_answers, is_id
+    from metrics.vqa_accuracy.scoring import sample_statistics
+
+    predictions, references = check_answers(predictions, references)
+    ids = is_id(predictions[0])
+    formula = _protocol(options, ids).formula
+    with warnings.catch_warnings():
+        # Too few annotators for a full score is a matter of the whole set: `score` looks at that.
+        warnings.simplefilter("ignore")
+        statistics = sample_statistics(predictions, references, **{**options, "formula": formula})
+    return {**_counted(statistics, references), ARE_IDS: np.full(len(predictions), ids)}
+
+
+def _protocol(options: Mapping, ids: bool):
+    from metrics.vqa_accuracy.protocols import resolve_protocol
+
+    return resolve_protocol(ids=ids, **{name: value for name, value in options.items() if name != "stem"})
+
+
+def _check_answers(statistics: Mapping[str, np.ndarray], options: Mapping) -> None:
+    from metrics.vqa_accuracy.scoring import check_ceiling
+
+    are_ids = statistics[ARE_IDS]
+    if are_ids.any() and not are_ids.all():
+        raise TypeError("some answers are strings and some are ids, expected all of one kind")
+    check_ceiling(statistics[NUM_REFERENCES], _protocol(options, bool(are_ids[0])))
+
+
+def _counted(statistics: dict[str, np.ndarray], references: list) -> dict[str, np.ndarray]:
+    return {**statistics, NUM_REFERENCES: np.fromiter(map(len, references), np.int64, len(references))}
+
+
+_STATISTICS: dict[str, Callable[[list, list, dict], dict[str, np.ndarray]]] = {
+    "bleu4": _bleu4,
+    "cider": _cider,
+    "entity_score": _entity_score,
+    "vqa_accuracy": _vqa_accuracy,
+}
+
+
+# What statistics depend on
+
+
+def fingerprint(metric: str, columns: Sequence[str], options: Mapping) -> str:
+    """A hash of a metric's code, the columns read and the options; it does not depend on where files lie.
+
+    >>> fingerprint("cider", ["a"], {"n": 4}) == fingerprint("cider", ["a"], {"n": 3})
+    False
+    """
+    parts = [metric, repr(tuple(columns)), _code(metric)]
+    parts += [f"{name} {_identity(value)}" for name, value in sorted(options.items())]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+@lru_cache
+def _code(metric: str) -> str:
+    """A hash of the sources that make a metric's statistics."""
+    folder = Path(__file__).parents[1]
+    files = [*sorted((folder / metric).glob("*.py")), *sorted((folder / "utils").glob("batch_*.py"))]
+    content = b"".join(path.name.encode() + path.read_bytes() for path in files)
+    return hashlib.sha256(content).hexdigest()
+
+
+def _identity(value) -> str:
+    """What an option is, so that two are equal where the statistics are."""
+    if callable(value) and not hasattr(value, "to_dict"):
+        from datasets.fingerprint import Hasher
+
+        return Hasher.hash([value, _source(value)])
+    if isinstance(value, str) and value != "corpus" and Path(value).is_file():
+        return hashlib.sha256(Path(value).read_bytes()).hexdigest()
+    if hasattr(value, "to_dict"):
+        value = value.to_dict()
+    if isinstance(value, Mapping):
+        return hashlib.sha256(b"".join(f"{k}".encode() + _bytes(v) for k, v in sorted(value.items()))).hexdigest()
+    return repr(value)
+
+
+def _source(function: Callable) -> str | None:
+    """The file of a function or of a callable object's class: what can be imported is pickled by name alone."""
+    try:
+        path = inspect.getsourcefile(function if inspect.isroutine(function) else type(function))
+        return None if path is None else Path(path).read_text(encoding="utf-8")
+    except (TypeError, OSError):
+        return None  # Of C, or typed into a prompt.
+
+
+def _bytes(value) -> bytes:
+    return value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
