@@ -136,6 +136,8 @@ class ComputeMetrics:
         size -= self._num_repeated(size, labels)
         rows = [side[:size] for side in rows] if self._embeddings else rows[:size]
         if self._check_labels:
+            if labels is None:
+                raise ValueError("label_ids is None, expected labels where check_labels is True")
             self._compare_labels(labels[:size])
         self._rows.append(rows)
         self._seen += size

@@ -352,6 +352,8 @@ def test_rows_in_another_order_are_found_when_asked(cider):
     assert callback(batch(IDS, np.array(padded(labels, -100)))) == expected
     with pytest.raises(ValueError, match=r"label_ids\[0\] reads 'a boat .*none of its references.*order"):
         callback(batch(IDS[::-1], np.array(padded(labels[::-1], -100))))
+    with pytest.raises(ValueError, match="label_ids is None, expected labels"):
+        callback(SimpleNamespace(predictions=np.array(padded(IDS, -100)), label_ids=None))
 
 
 @pytest.mark.parametrize("arguments, error, message", [
