@@ -108,7 +108,7 @@ def draw_picture(rows: Sequence[dict], path: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> list[dict]:
     """Prints the rewards, writes the CSV and the picture; fails where the reward did not rise."""
     parser = make_parser(__doc__.splitlines()[0])
-    parser.add_argument("--start-steps", type=int, default=40, help="steps of supervised training before")
+    parser.add_argument("--start-steps", type=int, default=60, help="steps of supervised training before")
     parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1, help="more do not pay for a model this small")

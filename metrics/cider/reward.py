@@ -266,10 +266,11 @@ class CiderReward:
         n, size = self._options["n"], len(captions)
         key, caption = _packed(tokens, lengths, n)
         key, gram = np.unique(key, return_inverse=True)
-        # Captions come sample by sample, so that (sample, n-gram, caption) is a mixed number.
-        entry, count = np.unique((sample[caption] * len(key) + gram) * size + caption, return_counts=True)
-        entry, caption = np.divmod(entry, size)
-        gram = entry % max(len(key), 1)
+        # One integer for (sample, n-gram, caption), so that equal ones are counted and the others come in that order.
+        for_gram, for_caption = len(key).bit_length(), size.bit_length()
+        entry = (((sample[caption] << for_gram) | gram) << for_caption) | caption
+        entry, count = np.unique(entry, return_counts=True)
+        caption, gram = entry & ((1 << for_caption) - 1), (entry >> for_caption) & ((1 << for_gram) - 1)
         row, weight = caption * n + _order_of(key)[gram], self._idf(key)[gram] * count
         norm = np.sqrt(np.bincount(row, weight * weight, size * n)).reshape(size, n)
         return _Vectors(key[gram], sample[caption], row, weight, norm, lengths)

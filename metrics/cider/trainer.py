@@ -90,7 +90,10 @@ class ComputeMetrics:
             ValueError, TypeError: A row has no reference, or one of another kind; the message names the row.
         """
         self.reset()
-        self._references = self._metrics[0][0]._bind(column_of(references, column))
+        rows = column_of(references, column)
+        if not rows:
+            raise ValueError("references is empty, expected those of at least one row")
+        self._references = self._metrics[0][0]._bind(rows)
 
     def reset(self) -> None:
         """Forgets the rows of an evaluation that did not come to its end."""
@@ -133,6 +136,8 @@ class ComputeMetrics:
         size -= self._num_repeated(size, labels)
         rows = [side[:size] for side in rows] if self._embeddings else rows[:size]
         if self._check_labels:
+            if labels is None:
+                raise ValueError("label_ids is None, expected labels where check_labels is True")
             self._compare_labels(labels[:size])
         self._rows.append(rows)
         self._seen += size
@@ -176,7 +181,7 @@ class ComputeMetrics:
             found = compute(predictions=predictions, references=self._references, **options)
             found = plain_floats(found)
             taken = set(found) & set(results)
-            results.update({f"{metric.name}_{key}" if key in taken else key: found[key] for key in found})
+            results.update({f"{_name(metric)}_{key}" if key in taken else key: found[key] for key in found})
         return results
 
 
@@ -249,21 +254,25 @@ def _with_options(item) -> tuple:
     return metric, dict(options)
 
 
+def _name(metric) -> str:
+    return getattr(metric, "name", type(metric).__name__)
+
+
 def _check_metric(metric, options: Mapping, embeddings: bool) -> None:
     """Says before training what would fail after the first evaluation."""
     if not hasattr(metric, "compute"):
         raise TypeError(f"also holds {describe(metric)}, expected loaded metrics, or pairs of one and its options")
     if (getattr(metric, "_trainer_rows", "texts") == "embeddings") != embeddings:
-        raise ValueError(f"{metric.name} stands beside one of the other kind, expected all of texts or of embeddings")
+        raise ValueError(f"{_name(metric)} stands beside one of the other kind, expected texts in all or embeddings")
     if getattr(metric, "num_process", 1) > 1:
-        raise ValueError(f"{metric.name} was loaded with num_process={metric.num_process}, expected 1: a Trainer "
+        raise ValueError(f"{_name(metric)} was loaded with num_process={metric.num_process}, expected 1: a Trainer "
                          "gathers the rows of all processes itself")  # fmt: skip
     if options.get("per_sample"):
         raise ValueError("per_sample is True, which gives lists, expected what a Trainer can log")
-    known = inspect.signature(metric._compute).parameters
+    known = inspect.signature(getattr(metric, "_compute", metric.compute)).parameters
     unknown = [name for name in options if name not in known]
     if unknown and not any(one.kind is one.VAR_KEYWORD for one in known.values()):
-        raise TypeError(f"{metric.name} has no option {unknown[0]!r}, expected some of {list(known)[2:]}")
+        raise TypeError(f"{_name(metric)} has no option {unknown[0]!r}, expected some of {list(known)[2:]}")
 
 
 def _batches(eval_prediction) -> Iterator[tuple]:

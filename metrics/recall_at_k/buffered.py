@@ -69,15 +69,12 @@ def pair_ids(references) -> list[tuple]:
     """The ids of image and text of each row: pairs of them, or the image's alone, with which each row is a new text.
 
     Raises:
-        ValueError: There is no row.
         TypeError: A row is neither; ids are neither int nor str, or mixed.
 
     >>> pair_ids(["a", "a"]), pair_ids([(7, 1), (7, 2)])
     ([('a', '0'), ('a', '1')], [(7, 1), (7, 2)])
     """
     rows = as_list(references, "references")
-    if not rows:
-        raise ValueError("references is empty, expected the ids of at least one row")
     if isinstance(rows[0], str | int | np.integer):
         images = _ids(rows, "references")
         return [(image, type(image)(number)) for number, image in enumerate(images)]

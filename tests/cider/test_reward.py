@@ -88,6 +88,17 @@ def test_a_saved_table_gives_the_same(tmp_path, load_metric):
         assert np.abs(reward.scores(CANDIDATES, REFERENCES) - wanted).max() < 1e-12
 
 
+def test_from_a_dataset_to_the_rewards_of_its_evaluation(load_metric):
+    import datasets
+
+    cider, dataset = load_metric("cider"), datasets.Dataset.from_dict({"captions": TRAINING})
+    table = cider.document_frequencies(dataset["captions"])
+    results = cider.compute(predictions=CANDIDATES[:40], references=dataset["captions"], per_sample=True)
+    reward = cider.reward(table, references="captions")
+    found = [reward(completions=CANDIDATES[i : i + 8], captions=TRAINING[i : i + 8]) for i in range(0, 40, 8)]
+    assert np.abs(np.concatenate(found) - results["per_sample"]["cider"]).max() < 1e-12
+
+
 def test_a_table_of_other_images_and_an_unknown_word():
     table = DocumentFrequencies.from_references([["zebras graze"], ["a zebra"]])
     candidates, references = ["qwerty dog", "zebras graze"], [["qwerty dog runs"], ["zebras graze"]]

@@ -57,6 +57,15 @@ def test_tokenizer_effect():
         assert found == [pytest.approx(rows[number], abs=5.1e-3) for rows in by_set.values()]
 
 
+def test_training():
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("### A Trainer with")[1].split("###")[0]
+    text = " ".join(text.split())
+    before, *_, after = (float(row["cider"]) for row in read("train_captioner"))
+    assert f"from {before:.2f} to {after:.2f}." in text
+    rewards = [float(row["reward"]) for row in read("grpo_caption_reward")]
+    assert f"steps is {np.mean(rewards[:30]):.2f}, of the last 30 {np.mean(rewards[-30:]):.2f}." in text
+
+
 def test_learning_curve():
     rows = read("learning_curve")
     names = [("i2t_r@1", "t2i_r@1"), ("i2t_r@5", "t2i_r@5"), ("i2t_r@10", "t2i_r@10"), ("i2t_mrr", "t2i_mrr"),

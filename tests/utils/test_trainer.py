@@ -122,6 +122,47 @@ def test_generation_by_seq2seq_trainer(cider, tmp_path):
         assert found["eval_cider"] == expected["cider"]
 
 
+@pytest.mark.parametrize("batched", [False, True])
+def test_prompts_of_a_decoder_alone(cider, tmp_path, batched):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("accelerate")
+    from transformers import LlamaConfig, LlamaForCausalLM, Seq2SeqTrainer, Seq2SeqTrainingArguments
+
+    torch.manual_seed(0)
+    model = LlamaForCausalLM(LlamaConfig(
+        vocab_size=len(TOKENIZER.words), hidden_size=16, intermediate_size=16, num_hidden_layers=1,
+        num_attention_heads=2, max_position_embeddings=32, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+    )).eval()  # fmt: skip
+    prompts = [ids[: 2 + i % 3] for i, ids in enumerate(IDS)]
+
+    def collate(items):
+        width = max(map(len, items))
+        ids = torch.tensor([[0] * (width - len(item)) + item for item in items])
+        return {"input_ids": ids, "attention_mask": (ids > 0).long(), "labels": ids}
+
+    model.generation_config.update(max_new_tokens=6, pad_token_id=0)
+    generated = [model.generate(torch.tensor([prompt]))[0, len(prompt) :].tolist() for prompt in prompts]
+    expected = cider.compute(predictions=TOKENIZER.batch_decode(generated, True), references=REFERENCES)
+    arguments = Seq2SeqTrainingArguments(str(tmp_path), use_cpu=True, report_to=[], predict_with_generate=True,
+                                         per_device_eval_batch_size=4, batch_eval_metrics=batched, disable_tqdm=True,
+                                         include_for_metrics=["inputs"], remove_unused_columns=False)  # fmt: skip
+    callback = cider.compute_metrics(TOKENIZER, REFERENCES, strip_prompt=True)
+    trainer = Seq2SeqTrainer(model, arguments, collate, eval_dataset=prompts, compute_metrics=callback)
+    trainer.processing_class = SimpleNamespace(pad_token_id=0)
+    assert trainer.evaluate()["eval_cider"] == expected["cider"]
+
+
+def test_a_foreign_metric_beside(cider):
+    class Length:
+        """Stands for a metric of another repository, or several of evaluate.combine."""
+
+        def compute(self, predictions, references):
+            return {"mean_length": np.float64(np.mean([len(text.split()) for text in predictions]))}
+
+    found = cider.compute_metrics(TOKENIZER, REFERENCES, also=[Length()])(batch(IDS))
+    assert found["mean_length"] == np.mean([len(text.split()) for text in CAPTIONS])
+
+
 # Answers, embeddings, references
 
 
@@ -311,6 +352,8 @@ def test_rows_in_another_order_are_found_when_asked(cider):
     assert callback(batch(IDS, np.array(padded(labels, -100)))) == expected
     with pytest.raises(ValueError, match=r"label_ids\[0\] reads 'a boat .*none of its references.*order"):
         callback(batch(IDS[::-1], np.array(padded(labels[::-1], -100))))
+    with pytest.raises(ValueError, match="label_ids is None, expected labels"):
+        callback(SimpleNamespace(predictions=np.array(padded(IDS, -100)), label_ids=None))
 
 
 @pytest.mark.parametrize("arguments, error, message", [
@@ -319,7 +362,7 @@ def test_rows_in_another_order_are_found_when_asked(cider):
     ({"references": {"captions": REFERENCES}, "column": "caption"}, ValueError, "column is 'caption', expected one"),
     ({"column": "captions"}, ValueError, "expected a dataset"),
     ({"references": None}, TypeError, "references is None"),
-    ({"references": []}, ValueError, "is empty"),
+    ({"references": []}, ValueError, "references is empty, expected those of at least one row"),
     ({"per_sample": True}, ValueError, "per_sample is True, which gives lists"),
     ({"sigmas": 3}, TypeError, "cider has no option 'sigmas'"),
     ({"also": ["bleu4"]}, TypeError, "also holds str 'bleu4'"),
