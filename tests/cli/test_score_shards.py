@@ -106,7 +106,7 @@ def test_results_of_shards_are_kept_and_used_by_another_engine(folder, tmp_path_
 
 
 @pytest.mark.parametrize("options, message", [
-    ([], "has no column 'prediction', expected one of id, caption, refs"),
+    ([], "has no column 'references', expected one of id, caption, refs"),
     ([*COLUMNS, "--references", "x.json"], "--references does not go with shards"),
     ([*COLUMNS, "--num-workers", "2"], "num_workers is 2 without an engine"),
     ([*COLUMNS, "--num-workers", "0"], "at least 1"),
