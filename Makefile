@@ -30,7 +30,8 @@ $(VENV)/.entity: $(VENV)/.demo
 
 $(VENV)/.test: $(VENV)/.demo requirements.txt pyproject.toml
 	$(PIP) torch
-	$(PIP) -r requirements.txt pytest pytest-xdist hypothesis ruff scipy sacrebleu matplotlib rouge-score "setuptools>=64"
+	$(PIP) -r requirements.txt pytest pytest-xdist hypothesis ruff scipy sacrebleu matplotlib rouge-score \
+		"setuptools>=64" "ray[data]"
 	@touch $@
 
 $(VENV)/.examples: $(VENV)/.demo pyproject.toml
@@ -76,6 +77,7 @@ bench: $(VENV)/.test
 	$(VENV)/bin/python -m tests.benchmarks.bench_captions --aac-python .venv-aac/bin/python
 	-$(PIP) --no-deps lmms-eval loguru
 	$(VENV)/bin/python -m tests.benchmarks.bench_vqa
+	$(VENV)/bin/python -m tests.benchmarks.bench_scale
 
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest

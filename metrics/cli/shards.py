@@ -18,6 +18,9 @@ from metrics.utils.shard_scoring import BATCH_ROWS, ShardScores, score_shards, s
 _OTHERS = ("references", "questions", "percent", "official_output", "allow_missing")
 
 
+_OF_SHARDS = ("engine", "id_column", "shard_results")
+
+
 class ShardSet(NamedTuple):
     """The rows of all shards, numbered."""
 
@@ -49,7 +52,9 @@ def check(family, options: argparse.Namespace) -> bool:
         ValueError: Options do not go together.
     """
     if not (options.predictions and is_shard(options.predictions)):
-        wrong = [name for name in ("engine", "id_column", "shard_results") if getattr(options, name)]
+        # recall_at_k takes shards of its own kind.
+        names = ("id_column", "shard_results") if "recall_at_k" in family.METRICS else _OF_SHARDS
+        wrong = [name for name in names if getattr(options, name)]
         if wrong:
             raise ValueError(f"{_option(wrong[0])} is for shards, expected --predictions 'DIR/*.parquet' or *.jsonl")
         return False
