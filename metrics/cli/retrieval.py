@@ -100,7 +100,7 @@ def _run_shards(
     similarity, *embeddings = (path and expand([path]) for path in (options.similarity, *_sides(options)[:2]))
     how = {"directions": options.directions, "fraction_at": options.k if options.recall_fraction else ()}
     try:
-        engine = pick(options.engine, options.num_workers)
+        engine = pick(options.engine, options.num_workers, options.num_gpus)
         statistics = sample_statistics(
             similarity, references[0], *embeddings, references[1], options.product, **how, engine=engine
         )

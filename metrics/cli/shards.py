@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--id-column", metavar="NAME", help="is written to the file of --per-sample")
     group.add_argument("--engine", choices=ENGINES, help="default: one process, one shard after the other")
     group.add_argument("--num-workers", type=int, default=1, metavar="N", help="of the engine")
+    group.add_argument("--num-gpus", type=float, default=0, metavar="N", help="of each worker of Ray; 0.5 is a half")
     group.add_argument("--batch-rows", type=int, default=BATCH_ROWS, metavar="N", help="rows in memory of a worker")
     group.add_argument(
         "--shard-results",
@@ -82,7 +83,7 @@ def run(family, names: Sequence[str], options: argparse.Namespace) -> tuple[Shar
     keep = [options.id_column] if options.id_column else []
     columns = {"predictions": options.prediction_column, "references": options.references_column, "keep": keep}
     try:
-        engine = pick(options.engine, options.num_workers)
+        engine = pick(options.engine, options.num_workers, options.num_gpus)
         with shard_folder(options.shard_results) as folder:
             score_one = partial(
                 score_shards, shards=shards, folder=folder, engine=engine, batch_rows=options.batch_rows

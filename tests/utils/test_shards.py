@@ -193,3 +193,5 @@ def test_engines_by_name():
         pick(None, 2)
     with pytest.raises(ValueError, match="engine is 'spark', expected one of datasets, ray"):
         pick("spark")
+    with pytest.raises(ValueError, match="only workers of Ray are given GPUs"):
+        pick("datasets", 2, num_gpus=1)
