@@ -30,8 +30,8 @@ $(VENV)/.entity: $(VENV)/.demo
 
 $(VENV)/.test: $(VENV)/.demo requirements.txt pyproject.toml
 	$(PIP) torch
-	$(PIP) -r requirements.txt pytest pytest-xdist hypothesis ruff scipy sacrebleu matplotlib rouge-score "setuptools>=64" \
-		accelerate "trl; python_version >= '3.11'"
+	$(PIP) -r requirements.txt pytest pytest-xdist hypothesis ruff scipy sacrebleu matplotlib rouge-score \
+		"setuptools>=64" accelerate "trl; python_version >= '3.11'" "ray[data]"
 	@touch $@
 
 $(VENV)/.examples: $(VENV)/.demo pyproject.toml
@@ -80,6 +80,7 @@ bench: $(VENV)/.test
 	$(VENV)/bin/python -m tests.benchmarks.bench_reward
 	-$(PIP) --no-deps lmms-eval loguru
 	$(VENV)/bin/python -m tests.benchmarks.bench_vqa
+	$(VENV)/bin/python -m tests.benchmarks.bench_scale
 
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest

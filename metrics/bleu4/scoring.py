@@ -27,6 +27,7 @@ def sample_statistics(
     max_order: int = 4,
     tokenizer: str | Callable[[str], list[str]] = "ptb",
     counts: dict | None = None,
+    encoder: Encoder | None = None,
 ) -> dict[str, np.ndarray]:
     """Counts matches, totals and lengths of each sample.
 
@@ -36,6 +37,7 @@ def sample_statistics(
         max_order: The highest order of n-grams.
         tokenizer: A name or callable, see `tokenizers.resolve`.
         counts: Ready counts (`ngrams.caption_counts`) instead of predictions and references.
+        encoder: One made with this tokenizer, which has seen captions before; None makes one.
 
     Returns:
         `matches` and `totals` (samples, max_order): n-grams of the candidate that a reference has (each at most as
@@ -51,7 +53,7 @@ def sample_statistics(
     check_options(orders={"max_order": max_order})
     if counts is not None:
         return _count_matches(counts, max_order)
-    encoder, blocks = Encoder(tokenizer), (slice(i, i + _BLOCK) for i in range(0, len(references), _BLOCK))
+    encoder, blocks = encoder or Encoder(tokenizer), (slice(i, i + _BLOCK) for i in range(0, len(references), _BLOCK))
     counted = (caption_counts(predictions[block], references[block], max_order, encoder) for block in blocks)
     parts = [_count_matches(counts, max_order) for counts in counted]
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}

@@ -70,12 +70,14 @@ class DocumentFrequencies:
         tokenizer: str | Callable[[str], list[str]] = "ptb",
         stem: bool = False,
         end_token: str | int | None = None,
+        encoder: Encoder | None = None,
     ) -> "DocumentFrequencies":
         """Counts a reference corpus.
 
         Args:
             references: The references of each image, texts or lists of token ids.
             n, tokenizer, stem, end_token: As in `scoring.sample_statistics`; a later score must use the same.
+            encoder: One made with the same settings, which has seen captions before; None makes one.
 
         Raises:
             ValueError: There is no image, or one without references; n or stem is of another kind.
@@ -90,7 +92,7 @@ class DocumentFrequencies:
         if not len(sizes) or not sizes.all():
             place = f"references[{int(np.argmin(sizes))}]" if len(sizes) else "references"
             raise ValueError(f"{place} is empty, expected at least one")
-        encoder = Encoder(tokenizer, stem, end_token)
+        encoder = encoder or Encoder(tokenizer, stem, end_token)
         tokens, lengths = encoder.encode(list(chain.from_iterable(references)))
         vocabulary = encoder.vocabulary
         sample = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)

@@ -35,6 +35,7 @@ def sample_statistics(
     end_token: str | int | None = None,
     document_frequencies: str | Mapping = "corpus",
     counts: dict | None = None,
+    encoder: Encoder | None = None,
 ) -> dict[str, np.ndarray]:
     """Similarity of each candidate to its references, per order of n-grams.
 
@@ -50,6 +51,7 @@ def sample_statistics(
         end_token: Appended to every caption; None appends nothing.
         document_frequencies: "corpus" (of these references), the path of a saved table, or `to_dict()` of one.
         counts: Ready counts (`ngrams.caption_counts` with the same n, tokenizer, stem and end_token).
+        encoder: One made with the same tokenizer, stem and end_token, which has seen captions before; None makes one.
 
     Returns:
         `similarity` (samples, n), each 0..1.
@@ -64,7 +66,7 @@ def sample_statistics(
         raise ValueError(f"variant is {variant!r}, expected one of {list(VARIANTS)}")
     check_options(orders={"n": n}, positive={"sigma": sigma}, flags={"stem": stem})
     if counts is None:
-        counts = caption_counts(predictions, references, n, Encoder(tokenizer, stem, end_token))
+        counts = caption_counts(predictions, references, n, encoder or Encoder(tokenizer, stem, end_token))
     if len(counts["orders"]) < n:
         raise ValueError(f"counts hold {len(counts['orders'])} orders, expected at least n={n}")
     is_candidate = np.diff(counts["sample"], prepend=-1) > 0

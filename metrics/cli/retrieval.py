@@ -4,14 +4,27 @@ import argparse
 import json
 from collections.abc import Callable, Iterable
 from functools import partial
+from glob import has_magic
 from typing import NamedTuple
+
+import numpy as np
 
 from metrics.cli.reports import Report, make_report
 from metrics.recall_at_k.inputs import check_pairs
 from metrics.recall_at_k.reporting import image_of_rows, report
-from metrics.recall_at_k.scoring import DIRECTIONS, NO_CORRECT, SIMILARITIES, check_items, sample_scores, score
+from metrics.recall_at_k.scoring import (
+    DIRECTIONS,
+    NO_CORRECT,
+    SIMILARITIES,
+    check_items,
+    sample_scores,
+    score,
+    signature_settings,
+)
 from metrics.recall_at_k.ties import TIES
 from metrics.utils.array_files import open_array
+from metrics.utils.base import reference_counts, signature
+from metrics.utils.shard_files import expand
 
 METRICS = ("recall_at_k",)
 ITEMS, ID = "queries", "query"
@@ -28,7 +41,9 @@ class RetrievalSet(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of recall_at_k."""
-    group = parser.add_argument_group("retrieval (recall_at_k; files are .npy or .safetensors)")
+    group = parser.add_argument_group(
+        "retrieval (recall_at_k; files are .npy or .safetensors; 'DIR/*.npy' are shards, --engine goes with them)"
+    )
     group.add_argument("--image-embeddings", metavar="FILE", help="(images, dimensions)")
     group.add_argument("--text-embeddings", metavar="FILE", help="(texts, dimensions)")
     group.add_argument("--similarity", metavar="FILE", help="(images, texts), instead of the two above")
@@ -56,12 +71,14 @@ def shown_values(options: argparse.Namespace) -> Callable[[str, object], str]:
 
 
 def run(names: list[str], options: argparse.Namespace) -> tuple[RetrievalSet, list[Report]]:
-    """Opens the files and scores them."""
-    items = _items(options)
+    """Opens the files and scores them; patterns of several files are shards."""
     references = [_references(path) for path in (options.references, options.backward_references)]
-    pairs = check_pairs(*references, *items.shape)
     names = ("k", "ties", "no_correct", "query_name", "gallery_name", "recall_fraction")
     scoring = {name: getattr(options, name) for name in names}
+    if options.engine or any(path and has_magic(path) for path in _sides(options)):
+        return _run_shards(references, scoring, options)
+    items = _items(options)
+    pairs = check_pairs(*references, *items.shape)
     where = {name: getattr(options, name) for name in ("directions", "folds")}
     statistics, results, line = report(items, pairs, options.product, progress=_progress, **where, **scoring)
     functions = partial(score, **scoring), partial(sample_scores, **scoring)
@@ -70,16 +87,63 @@ def run(names: list[str], options: argparse.Namespace) -> tuple[RetrievalSet, li
     return RetrievalSet(made.samples.pop("query")), [made._replace(results={**results, **made.results})]
 
 
+def _run_shards(
+    references: list, scoring: dict, options: argparse.Namespace
+) -> tuple[RetrievalSet, list[Report]]:
+    """Counts over shards: the same scores, without folds and the number of zero vectors."""
+    from metrics.utils.engines import pick
+    from metrics.utils.retrieval_shards import sample_statistics
+
+    if options.folds is not None:
+        raise ValueError("--folds does not go with shards: folds are parts of one file")
+    _check_sides(options)
+    similarity, *embeddings = (path and expand([path]) for path in (options.similarity, *_sides(options)[:2]))
+    how = {"directions": options.directions, "fraction_at": options.k if options.recall_fraction else ()}
+    try:
+        engine = pick(options.engine, options.num_workers, options.num_gpus)
+        statistics = sample_statistics(
+            similarity, references[0], *embeddings, references[1], options.product, **how, engine=engine
+        )
+    except ImportError as error:
+        raise OSError(str(error)) from error
+    shape = _shape(statistics)
+    pairs = check_pairs(*references, *shape)
+    settings = {name: scoring[name] for name in ("k", "ties", "no_correct")}
+    product = None if similarity else options.product
+    name, settings = signature_settings(**settings, similarity=product, directions=options.directions)
+    correct = np.unique(np.bincount(pairs[0].rows, minlength=shape[0])).tolist()
+    line = signature(name, {**settings, "refs": reference_counts(map(range, correct))})
+    functions = partial(score, **scoring), partial(sample_scores, **scoring)
+    image = image_of_rows(statistics, pairs, shape).tolist()
+    made = make_report("recall_at_k", statistics, *functions, line, options, image)
+    return RetrievalSet(made.samples.pop("query")), [made]
+
+
+def _shape(statistics: dict) -> tuple[int, int]:
+    """Images and texts: the queries of one direction, and what they were compared with."""
+    direction = int(statistics["direction"][0])
+    sides = int((statistics["direction"] == direction).sum()), int(statistics["gallery"][0])
+    return sides if direction == 0 else sides[::-1]
+
+
+def _sides(options: argparse.Namespace) -> tuple:
+    return options.image_embeddings, options.text_embeddings, options.similarity
+
+
 def _items(options: argparse.Namespace):
+    _check_sides(options)
+    if options.similarity is not None:
+        return check_items(open_array(options.similarity), None, None)
+    return check_items(None, open_array(options.image_embeddings), open_array(options.text_embeddings))
+
+
+def _check_sides(options: argparse.Namespace) -> None:
     if options.predictions:
         raise ValueError("--predictions is for captions and answers, expected --image-embeddings and "
                          "--text-embeddings, or --similarity")  # fmt: skip
-    sides = (options.image_embeddings, options.text_embeddings)
-    if options.similarity is not None and sides == (None, None):
-        return check_items(open_array(options.similarity), None, None)
-    if options.similarity is not None or None in sides:
+    given = [path is not None for path in _sides(options)]
+    if given not in ([True, True, False], [False, False, True]):
         raise ValueError("expected --image-embeddings and --text-embeddings, or --similarity alone")
-    return check_items(None, *map(open_array, sides))
 
 
 def _references(path: str | None):

@@ -18,6 +18,9 @@ from metrics.utils.shard_scoring import BATCH_ROWS, ShardScores, score_shards, s
 _OTHERS = ("references", "questions", "percent", "official_output", "allow_missing")
 
 
+_OF_SHARDS = ("engine", "id_column", "shard_results")
+
+
 class ShardSet(NamedTuple):
     """The rows of all shards, numbered."""
 
@@ -33,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--id-column", metavar="NAME", help="is written to the file of --per-sample")
     group.add_argument("--engine", choices=ENGINES, help="default: one process, one shard after the other")
     group.add_argument("--num-workers", type=int, default=1, metavar="N", help="of the engine")
+    group.add_argument("--num-gpus", type=float, default=0, metavar="N", help="of each worker of Ray; 0.5 is a half")
     group.add_argument("--batch-rows", type=int, default=BATCH_ROWS, metavar="N", help="rows in memory of a worker")
     group.add_argument(
         "--shard-results",
@@ -49,7 +53,9 @@ def check(family, options: argparse.Namespace) -> bool:
         ValueError: Options do not go together.
     """
     if not (options.predictions and is_shard(options.predictions)):
-        wrong = [name for name in ("engine", "id_column", "shard_results") if getattr(options, name)]
+        # recall_at_k takes shards of its own kind.
+        names = ("id_column", "shard_results") if "recall_at_k" in family.METRICS else _OF_SHARDS
+        wrong = [name for name in names if getattr(options, name)]
         if wrong:
             raise ValueError(f"{_option(wrong[0])} is for shards, expected --predictions 'DIR/*.parquet' or *.jsonl")
         return False
@@ -77,7 +83,7 @@ def run(family, names: Sequence[str], options: argparse.Namespace) -> tuple[Shar
     keep = [options.id_column] if options.id_column else []
     columns = {"predictions": options.prediction_column, "references": options.references_column, "keep": keep}
     try:
-        engine = pick(options.engine, options.num_workers)
+        engine = pick(options.engine, options.num_workers, options.num_gpus)
         with shard_folder(options.shard_results) as folder:
             score_one = partial(
                 score_shards, shards=shards, folder=folder, engine=engine, batch_rows=options.batch_rows

@@ -12,7 +12,7 @@ import numpy as np
 from metrics.cider.document_frequencies import DocumentFrequencies
 from metrics.cider.scoring import SINGLE_IMAGE
 from metrics.utils.base import check_references
-from metrics.utils.batch_statistics import BatchStatistics, column, fingerprint
+from metrics.utils.batch_statistics import BatchStatistics, column, fingerprint, keep_encoder
 
 _OPTIONS = ("n", "tokenizer", "stem", "end_token")
 
@@ -30,7 +30,7 @@ class BatchFrequencies:
     """
 
     def __init__(self, references: str = "references", **options):
-        self.references, self.options = references, options
+        self.references, self.options, self._encoder = references, options, None
 
     @classmethod
     def of(cls, statistics: BatchStatistics) -> "BatchFrequencies":
@@ -38,13 +38,18 @@ class BatchFrequencies:
         options = {name: statistics.options[name] for name in _OPTIONS if name in statistics.options}
         return cls(statistics.references, **options)
 
+    def with_encoder(self) -> "BatchFrequencies":
+        """The same for the batches of one shard in their order: words that a batch has had cost less in the next."""
+        return keep_encoder(self)
+
     def table(self, batch: Mapping) -> DocumentFrequencies:
         """The table of a batch.
 
         Raises:
             ValueError, TypeError: The column is missing, or an item is wrong; the message names it.
         """
-        return DocumentFrequencies.from_references(check_references(column(batch, self.references)), **self.options)
+        references = check_references(column(batch, self.references))
+        return DocumentFrequencies.from_references(references, **self.options, encoder=self._encoder)
 
     def __call__(self, batch: Mapping) -> dict[str, np.ndarray]:
         """The same as one row with one column, `table`: the bytes of the file that `DocumentFrequencies.save` writes.

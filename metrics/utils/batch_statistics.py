@@ -9,6 +9,7 @@ import hashlib
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -56,7 +57,7 @@ class BatchStatistics:
         if metric not in METRICS:
             raise ValueError(f"metric is {metric!r}, expected one of {list(METRICS)}")
         self.metric, self.predictions, self.references, self.keep = metric, predictions, references, tuple(keep)
-        self.options = options
+        self.options, self._encoder = options, None
         known = {name for function in _FUNCTIONS for name in self._parameters(function)}
         unknown = sorted(set(options) - known)
         if unknown:
@@ -76,7 +77,10 @@ class BatchStatistics:
         predictions, references = column(batch, self.predictions), column(batch, self.references)
         if not predictions and not references:
             return {}
-        statistics = _STATISTICS[self.metric](predictions, references, self._options_of("sample_statistics"))
+        options = self._options_of("sample_statistics")
+        if self._encoder is not None:
+            options["encoder"] = self._encoder
+        statistics = _STATISTICS[self.metric](predictions, references, options)
         return {**statistics, **{name: _plain(column(batch, name)) for name in self.keep}}
 
     @property
@@ -90,6 +94,10 @@ class BatchStatistics:
         return BatchStatistics(
             self.metric, self.predictions, self.references, self.keep, **{**self.options, **options}
         )
+
+    def with_encoder(self) -> "BatchStatistics":
+        """The same for the batches of one shard in their order: words that a batch has had cost less in the next."""
+        return keep_encoder(self) if self.metric in _OF_NGRAMS else self
 
     def score(self, statistics: Mapping[str, np.ndarray], weights: np.ndarray | None = None) -> dict:
         """The scores of joined statistics, as the metric's `score` makes them.
@@ -147,6 +155,20 @@ class BatchStatistics:
 
 
 _FUNCTIONS = ("sample_statistics", "score", "signature_settings")
+
+
+def keep_encoder(function):
+    """A copy of what counts n-grams in batches, with an encoder of its own."""
+    from metrics.utils.ngrams import Encoder
+
+    settings = {name: value for name, value in function.options.items() if name in _ENCODER_SETTINGS}
+    copied = copy(function)
+    copied._encoder = Encoder(**settings)
+    return copied
+
+
+_OF_NGRAMS = ("bleu4", "cider")
+_ENCODER_SETTINGS = ("tokenizer", "stem", "end_token")
 
 
 def join(parts: Iterable[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:

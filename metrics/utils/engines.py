@@ -23,27 +23,32 @@ def serial(work: Callable, items: Sequence) -> Iterator[tuple[int, object]]:
         yield number, work(item)
 
 
-def pick(name: str | None = None, num_workers: int = 1) -> Engine:
+def pick(name: str | None = None, num_workers: int = 1, num_gpus: float = 0) -> Engine:
     """The engine of a name; None is this process.
 
     Args:
         name: None, "datasets" or "ray".
         num_workers: Processes of datasets, or workers of Ray.
+        num_gpus: GPUs of each worker of Ray, or a part of one.
 
     Raises:
-        ValueError: The name is unknown, or there are several workers without an engine.
+        ValueError: The name is unknown, there are several workers without an engine, or GPUs without Ray.
         ImportError: A package is missing.
     """
+    if num_gpus and name != "ray":
+        raise ValueError(f"num_gpus is {num_gpus}, expected 0: only workers of Ray are given GPUs")
     if name is None:
         if num_workers != 1:
             raise ValueError(f"num_workers is {num_workers} without an engine, expected one of {', '.join(ENGINES)}")
         return serial
     if name == "datasets":
         from metrics.utils.datasets_driver import run
-    elif name == "ray":
+
+        return partial(run, num_workers=num_workers)
+    if name == "ray":
         if find_spec("ray") is None:
             raise ImportError("engine='ray' needs Ray: pip install 'ray[data]'")
         from metrics.utils.ray_driver import run
-    else:
-        raise ValueError(f"engine is {name!r}, expected one of {', '.join(ENGINES)}")
-    return partial(run, num_workers=num_workers)
+
+        return partial(run, num_workers=num_workers, num_gpus=num_gpus)
+    raise ValueError(f"engine is {name!r}, expected one of {', '.join(ENGINES)}")

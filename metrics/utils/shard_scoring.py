@@ -68,15 +68,16 @@ class ShardWork:
         return os.path.join(self._folder, f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}.{ending}")
 
     def _make(self, shard: str, file: str) -> None:
-        if isinstance(self._function, BatchFrequencies):
-            table = merge(self._batches(shard, [self._function.references], self._function.table))
+        function = self._function.with_encoder()
+        if isinstance(function, BatchFrequencies):
+            table = merge(self._batches(shard, [function.references], function.table))
             with open(file, "wb") as opened:
                 if table is not None:
                     table.save(opened)
             return
-        columns = [self._function.predictions, self._function.references, *self._function.keep]
+        columns = [function.predictions, function.references, *function.keep]
         with StatisticsWriter(file) as writer:
-            for statistics in self._batches(shard, columns, self._function):
+            for statistics in self._batches(shard, columns, function):
                 writer.write(statistics)
 
     def _batches(self, shard: str, columns: Sequence[str], function: Callable) -> Iterator:

@@ -67,7 +67,7 @@ class Watch:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._stop.wait(0.1):
+        while not self._stop.wait(0.5):
             below = children(os.getpid())
             self.total = max(self.total, shared_memory([os.getpid(), *below]) - self._base)
             self.worker = max([self.worker, *(resident([pid]) for pid in below if is_worker(pid))])
@@ -170,7 +170,8 @@ def table_of_runs(size: int, folder: Path) -> list[str]:
             print(lines[-1], f"load {load:.1f}", found, file=sys.stderr, flush=True)
             if engine is None:
                 per_core = size * (NUM_REFERENCES + 1) / found["cpu"]
-                table = f"; table of {found['table'] / 1e6:.0f} MB and {found['words']:,} words" if found["table"] else ""
+                size_of = f"; table of {found['table'] / 1e6:.0f} MB and {found['words']:,} words"
+                table = size_of if found["table"] else ""
                 notes.append(f"- {metric} in one process: {per_core:,.0f} captions per second of CPU time; "
                              f"{found['results'] / 1e6:,.0f} MB of files of shards{table}; load at start {load:.1f}.")
     return [*lines, "", *notes]

@@ -106,7 +106,7 @@ def test_results_of_shards_are_kept_and_used_by_another_engine(folder, tmp_path_
 
 
 @pytest.mark.parametrize("options, message", [
-    ([], "has no column 'prediction', expected one of id, caption, refs"),
+    ([], "has no column 'references', expected one of id, caption, refs"),
     ([*COLUMNS, "--references", "x.json"], "--references does not go with shards"),
     ([*COLUMNS, "--num-workers", "2"], "num_workers is 2 without an engine"),
     ([*COLUMNS, "--num-workers", "0"], "at least 1"),
@@ -131,3 +131,33 @@ def test_without_ray(folder, monkeypatch, capsys):
     monkeypatch.setattr(engines, "find_spec", lambda name: None)
     assert score(folder, *COLUMNS, "--engine", "ray") == 2
     assert "pip install 'ray[data]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["similarity", "embeddings"])
+def test_retrieval_from_shards_of_arrays(kind, tmp_path):
+    numpy = pytest.importorskip("numpy")
+    rng = numpy.random.default_rng(0)
+    images, texts = rng.integers(-2, 3, (12, 4)), rng.integers(-2, 3, (12, 4))
+    sides = {"similarity": images @ texts.T} if kind == "similarity" else {"image-embeddings": images,
+                                                                          "text-embeddings": texts}  # fmt: skip
+    whole, parts = [], []
+    for name, values in sides.items():
+        numpy.save(tmp_path / f"{name}.npy", values)
+        for number, part in enumerate(numpy.split(values, [5, 6])):
+            numpy.save(tmp_path / f"{name}-{number}.npy", part)
+        whole += [f"--{name}", str(tmp_path / f"{name}.npy")]
+        parts += [f"--{name}", str(tmp_path / f"{name}-*.npy")]
+    results = []
+    for files in (whole, parts):
+        path = tmp_path / "out.json"
+        options = ["--product", "dot", "--confidence-level", "0.9", "--recall-fraction", "--json", str(path)]
+        assert main(["score", "recall_at_k", *files, *options]) == 0
+        results.append(json.loads(path.read_text())["recall_at_k"])
+    expected, found = results
+    assert {key: expected[key] for key in found} == found
+    assert found["rsum"] > 0
+
+
+def test_folds_do_not_go_with_shards(capsys):
+    assert main(["score", "recall_at_k", "--similarity", "*.npy", "--folds", "2"]) == 2
+    assert "--folds does not go with shards" in capsys.readouterr().err

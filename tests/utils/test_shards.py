@@ -141,7 +141,7 @@ def test_one_image_is_no_corpus(tmp_path):
 
 def test_an_error_of_the_code_is_not_hidden(tmp_path):
     class Broken(BatchStatistics):
-        def __call__(self, batch):
+        def with_encoder(self):
             raise KeyError("code")
 
     (path,) = write([captions(3)], tmp_path)
@@ -193,3 +193,5 @@ def test_engines_by_name():
         pick(None, 2)
     with pytest.raises(ValueError, match="engine is 'spark', expected one of datasets, ray"):
         pick("spark")
+    with pytest.raises(ValueError, match="only workers of Ray are given GPUs"):
+        pick("datasets", 2, num_gpus=1)
