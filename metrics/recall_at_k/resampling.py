@@ -98,7 +98,8 @@ def confidence_interval(
         score, statistics, n_resamples, seed, clusters: See `bootstrap`.
 
     Returns:
-        key -> [low, high]; where the value is a list, one interval for each of its items.
+        key -> [low, high]; where the value is a list, one interval for each of its items. NaN where a resample has no
+        value, as a mean over none has.
 
     Raises:
         ValueError: There is a single sample or cluster, whose resamples are all the same; or as `bootstrap`.
@@ -356,5 +357,6 @@ def _differences(first: dict, second: dict, keys: Iterable[str]) -> dict[str, tu
 
 
 def _p_value(chance: np.ndarray, difference: np.ndarray, tolerance: np.ndarray):
-    count = (np.abs(chance) >= np.abs(difference) - tolerance).sum(axis=0)
+    # A resample without a value (NaN) is no evidence of a difference: it counts as one at least as large.
+    count = (~(np.abs(chance) < np.abs(difference) - tolerance)).sum(axis=0)
     return ((count + 1) / (len(chance) + 1)).tolist()
