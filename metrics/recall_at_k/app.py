@@ -20,7 +20,7 @@ _MOST_K = 100
 
 class RecallAtKPage(Page):
     title, sample_score = "Recall at K", "rank"
-    sample, plural = "query", "queries"
+    sample, plural, lower_is_better = "query", "queries", True
     lead = (
         "R@K of image-text retrieval in both directions, with reciprocal, median and mean ranks. Tied items score as "
         "the mean over their orders."
@@ -30,6 +30,7 @@ class RecallAtKPage(Page):
         f"One image per row: the columns of its correct texts, separated by `{SEPARATOR}`, then its similarity with "
         "each text. Texts are numbered from 0. Rows and columns can be added."
     )
+    widths = None
     rows = (
         ["0 | 1", 0.82, 0.44, 0.51, 0.12, 0.20, 0.31],
         ["2 | 3", 0.40, 0.22, 0.36, 0.36, 0.55, 0.18],
@@ -43,7 +44,7 @@ class RecallAtKPage(Page):
     )
     options = (
         Option("similarity", "of embeddings", ("cosine", "dot")),
-        Option("k", "numbers of items", parse=lambda text: _integers(text, "k", ",")),
+        Option("k", "numbers of items", parse=lambda text: tuple(_integers(text, "k", ","))),
         Option("ties", "which order tied items score in", ("expected", "pessimistic", "optimistic")),
         Option("directions", "forward: images are queries", ("both", "forward", "backward")),
         Option("no_correct", "queries without a correct item", ("skip", "zero", "error")),

@@ -91,8 +91,9 @@ class Page:
         title, lead: The heading and the sentence below it.
         sample_score: The key of a sample's score in `per_sample`; None is the key of the whole score, the first.
         sample, plural: What one sample is called, and several.
+        lower_is_better: Whether a sample's score is a rank; the worst sample is explained first.
         options: The metric's controls, without those of the intervals.
-        headers, rows: The columns of the table to type in, and the example that it holds at first.
+        headers, widths, rows: The columns of the table to type in, and the example that it holds at first.
         hint: How the table is filled in.
         uploads: The files that may stand in its place.
         keys: Arguments of `compute` that hold the samples.
@@ -102,8 +103,10 @@ class Page:
     title = lead = hint = ""
     sample_score = None
     sample, plural = "sample", "samples"
+    lower_is_better = False
     options: Sequence[Option] = ()
     headers: Sequence[str] = ("prediction", "references")
+    widths: Sequence[str] | None = ("36%", "64%")
     rows: Sequence[Sequence] = ()
     uploads: Sequence[Upload] = ()
     keys = ("predictions", "references")
@@ -180,7 +183,9 @@ def split(cell, place: str) -> list[str]:
 
 def launch(page: Page, **options) -> None:
     """Serves the page; `options` are those of Gradio's launch."""
-    build(page).launch(css=CSS, ssr_mode=False, footer_links=["api", "settings"], **options)
+    # Fonts that every system has: nothing is fetched for them.
+    theme = gr.themes.Default(font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace"))
+    build(page).launch(css=CSS, theme=theme, ssr_mode=False, footer_links=["api", "settings"], **options)
 
 
 def build(page: Page) -> gr.Blocks:
@@ -195,7 +200,7 @@ def build(page: Page) -> gr.Blocks:
         shown, state = _results(page)
         _card(page)
 
-        def compute(source, rows, allow_missing, *raw):
+        def show(source, rows, allow_missing, *raw):
             values, paths = raw[: len(controls)], list(raw[len(controls) :])
             return _answer(page, source, rows, paths, allow_missing, values)
 
@@ -208,15 +213,15 @@ def build(page: Page) -> gr.Blocks:
 
         event = {"inputs": [source, table, allow_missing, *controls, *files], "outputs": [*shown.values(), state],
                  "api_visibility": "private"}  # fmt: skip
-        button.click(compute, **event)
+        button.click(show, **event)
         if page.at_once:
-            blocks.load(compute, **event)
+            blocks.load(show, **event)
         shown["table"].select(explain, state, shown["why"], api_visibility="private")
         gr.api(api, api_name="compute", api_description=_API.format(keys=", ".join(page.keys)))
     return blocks
 
 
-_API = "The same as metric.compute(**inputs, **options), and the signature. inputs: {keys}. options: as on the page."
+_API = "metric.compute(**inputs, **options, per_sample=True) and the signature. inputs: {keys}; options: see the page."
 
 
 def _all_options(page: Page) -> tuple[Option, ...]:
@@ -227,8 +232,10 @@ def _inputs(page: Page):
     source = gr.State("table")
     with gr.Tabs():
         with gr.Tab("Type") as typed:
-            table = gr.Dataframe([list(row) for row in page.rows], headers=list(page.headers), type="array", wrap=True,
-                                 interactive=True, show_label=False, max_height=320)  # fmt: skip
+            table = gr.Dataframe(
+                [list(row) for row in page.rows], headers=list(page.headers), column_widths=page.widths, type="array",
+                wrap=True, interactive=True, show_label=False, max_height=320,
+            )  # fmt: skip
             gr.Markdown(page.hint)
         with gr.Tab("Upload files") as uploaded:
             with gr.Row():
@@ -321,7 +328,8 @@ def _shown(page: Page, inputs: Inputs, options: dict, results: dict, signature: 
     some = range(min(len(names), SHOWN_ROWS))
     columns = page.columns(inputs, options, results, some)
     shown = {page.sample: names[: len(some)], page.score_key(results): scores[: len(some)], **columns}
-    worst = min(some, key=lambda row: (math.isnan(scores[row]), scores[row], row))
+    sign = -1 if page.lower_is_better else 1
+    worst = min(some, key=lambda row: (math.isnan(scores[row]), sign * scores[row], row))
     all_columns = columns if len(some) == len(names) else page.columns(inputs, options, results, range(len(names)))
     return [
         scores_html(results, f"{len(names):,} {page.plural}", notes),

@@ -78,16 +78,20 @@ def scores_html(results: dict, of_what: str, notes: Iterable[str]) -> str:
 
 
 def flat(results: dict) -> Iterable[tuple[str, object, object]]:
-    """Names, values and intervals of all the numbers in results; nested names are joined by blanks.
+    """Names, values and intervals of all numbers in results; nested names are joined by blanks, counts in brackets.
 
     >>> list(flat({"a": 1.0, "confidence_interval": {"a": [0.5, 2.0]}, "b": {"c": 3}}))
     [('a', 1.0, [0.5, 2.0]), ('b c', 3, None)]
+    >>> list(flat({"per_type": {"other": {"value": 0.5, "count": 7}}}))
+    [('per_type other (7)', 0.5, None)]
     """
     intervals = results.get("confidence_interval", {})
     for key, value in results.items():
         if key in ("confidence_interval", "per_sample"):
             continue
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value.keys() == {"value", "count"}:
+            yield f"{key} ({value['count']})", value["value"], None
+        elif isinstance(value, dict):
             yield from ((f"{key} {name}", inner, None) for name, inner, _ in flat(value))
         else:
             yield key, value, intervals.get(key)
@@ -129,7 +133,11 @@ def histogram(scores: Sequence[float], x: str, y: str) -> gr.BarPlot:
 def results_table(columns: dict[str, list]) -> gr.Dataframe:
     """A table of columns of numbers, texts and `Marked` texts; numbers sort as such."""
     rows = [[_cell(value) for value in row] for row in zip(*columns.values())]
-    return gr.Dataframe({"headers": list(columns), "data": rows}, datatype=[_kind(v[0]) for v in columns.values()])
+    kinds = [_kind(values[0]) for values in columns.values()]
+    # Few columns share the width; many are scrolled.
+    others = len(columns) - 2
+    widths = ["13%", "13%", *[f"{74 // others}%"] * others] if others in (1, 2) else None
+    return gr.Dataframe({"headers": list(columns), "data": rows}, datatype=kinds, column_widths=widths)
 
 
 def _cell(value):

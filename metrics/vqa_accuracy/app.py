@@ -29,6 +29,7 @@ class VqaAccuracyPage(Page):
         "that has a name, ANLS and relaxed accuracy."
     )
     headers = ("prediction", "answers of the annotators", "answer type")
+    widths = ("27%", "56%", "17%")
     hint = "Several answers are separated by `|`. Types may be left empty in all rows."
     rows = (
         ["no", "yes | yes | yes | yes | yes | yes | yes | yes | no | no", "yes/no"],
