@@ -4,7 +4,7 @@ VENV := .venv
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt
 DATA := examples/data
 
-.PHONY: help demo demo-entity examples test lint fix-copies bench test-oldest clean
+.PHONY: help demo demo-entity examples test lint fix-copies push bench test-oldest clean
 
 help:
 	@echo "make demo         score the small files in $(DATA) and print a table (installs numpy only)"
@@ -12,6 +12,7 @@ help:
 	@echo "make demo-entity  the row of entity_score (installs torch and transformers, downloads t5-base and NLTK's data)"
 	@echo "make test         install everything, lint, check the copies, run all tests"
 	@echo "make fix-copies   write each metric's copies of metrics/utils"
+	@echo "make push NAMESPACE=user  push all five metrics to the Hub, each as a Space (ARGS=--dry-run only lists)"
 	@echo "make bench        compare speed and memory with other implementations"
 	@echo "make test-oldest  run the tests with the oldest versions that requirements.txt allows"
 
@@ -70,6 +71,11 @@ test: lint
 
 fix-copies: $(VENV)/.demo
 	$(VENV)/bin/python -m metrics.utils.copies
+
+push: $(VENV)/.demo
+	$(PIP) huggingface_hub
+	@$(VENV)/bin/python -m metrics push bleu4 cider entity_score recall_at_k vqa_accuracy \
+		--namespace "$(NAMESPACE)" $(ARGS)
 
 # aac-metrics wants an older numpy than datasets does, so it gets a venv of its own.
 bench: $(VENV)/.test

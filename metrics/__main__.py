@@ -3,9 +3,9 @@
 import argparse
 import sys
 
-from metrics.cli import compare, score
+from metrics.cli import compare, export, push, score
 
-_COMMANDS = {"score": score, "compare": compare}
+_COMMANDS = {"score": score, "compare": compare, "export": export, "push": push}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -14,7 +14,7 @@ def main(arguments: list[str] | None = None) -> int:
     Returns:
         The exit code: 0, or 2 for wrong arguments or input.
     """
-    parser = argparse.ArgumentParser(prog="python -m metrics", description="Metrics on files.")
+    parser = argparse.ArgumentParser(prog="python -m metrics", description="Metrics on files, and to the Hub.")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, module in _COMMANDS.items():
         command = commands.add_parser(name, help=module.__doc__.splitlines()[0], description=module.__doc__)

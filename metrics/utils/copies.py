@@ -1,7 +1,9 @@
-"""Writes each metric folder's copies of the utils that its script imports: `python -m metrics.utils.copies`.
+"""Writes each metric folder's copies of the utils that it uses: `python -m metrics.utils.copies`.
 
 The loader of evaluate takes a metric's script and the siblings that this script imports by name, and nothing else; so
-a metric that works alone needs copies. Here they are made, and with `--check` compared.
+a metric that works alone needs copies. Here they are made, and with `--check` compared. There are two kinds: siblings
+that the script imports relatively, and modules of the page, which app.py imports as any script does and the metric
+itself must not need (they want gradio).
 """
 
 import argparse
@@ -13,6 +15,8 @@ METRICS = Path(__file__).resolve().parents[1]
 NAMES = ("bleu4", "cider", "entity_score", "recall_at_k", "vqa_accuracy")
 # Also inside functions: the loader must bring these files too.
 _SIBLING = re.compile(r"^ *from \.(\w+) import ", re.MULTILINE)
+_OF_PAGE = re.compile(r"^from (\w+) import ", re.MULTILINE)
+_OF_UTILS = re.compile(r"^from metrics\.utils\.(\w+) import ", re.MULTILINE)
 
 
 def siblings(script: Path) -> set[str]:
@@ -31,14 +35,41 @@ def copies(name: str) -> dict[Path, str]:
     imported = siblings(folder / f"{name}.py")
     wanted = {}
     for module in sorted(imported):
-        source = METRICS / "utils" / f"{module}.py"
+        source = _source(module)
         needs = siblings(source if source.exists() else folder / f"{module}.py")
         if needs - imported:
             raise ValueError(f"{name}.py must import {sorted(needs - imported)} too, since {module}.py does")
         if source.exists():
-            head = f"# Generated from metrics/utils/{module}.py by make fix-copies: edit it there.\n"
-            wanted[folder / f"{module}.py"] = head + source.read_text(encoding="utf-8")
-    return wanted
+            wanted[folder / f"{module}.py"] = _head(module) + source.read_text(encoding="utf-8")
+    return {**wanted, **_page_copies(folder)}
+
+
+def page_modules(folder: Path) -> list[str]:
+    """Names of the utils that a folder's app.py uses, directly or by another of them."""
+    found = [module for module in _imports(folder / "app.py", _OF_PAGE) if _source(module).exists()]
+    for module in found:
+        found += [other for other in _imports(_source(module), _OF_UTILS) if other not in found]
+    return sorted(found)
+
+
+def _page_copies(folder: Path) -> dict[Path, str]:
+    # Beside app.py there is no package: a copy finds the others by their names alone.
+    return {
+        folder / f"{module}.py": _head(module) + _OF_UTILS.sub(r"from \1 import ", _source(module).read_text("utf-8"))
+        for module in page_modules(folder)
+    }
+
+
+def _imports(script: Path, pattern: re.Pattern) -> list[str]:
+    return pattern.findall(script.read_text(encoding="utf-8")) if script.exists() else []
+
+
+def _source(module: str) -> Path:
+    return METRICS / "utils" / f"{module}.py"
+
+
+def _head(module: str) -> str:
+    return f"# Generated from metrics/utils/{module}.py by make fix-copies: edit it there.\n"
 
 
 def main() -> int:

@@ -1,0 +1,19 @@
+"""Write metrics as folders that need nothing else of this repository."""
+
+import argparse
+
+from metrics.utils.copies import NAMES
+from metrics.utils.hub import export
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `python -m metrics export`."""
+    parser.add_argument("metrics", nargs="+", choices=NAMES, metavar="METRIC", help=", ".join(NAMES))
+    parser.add_argument("folder", metavar="DIR", help="a folder of the metric's name is made in it")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes the folders and prints where they are; returns the exit code."""
+    for name in options.metrics:
+        print(export(name, options.folder))
+    return 0

@@ -1,0 +1,131 @@
+"""The Space's page: VQA's files and protocols, what normalisation made of an answer, and what was lost to style."""
+
+from collections import Counter
+from pathlib import Path
+
+import evaluate
+import numpy as np
+
+from demo import Inputs, Option, Page, Upload, launch
+from demo_results import Marked, number, why_html
+from vqa_files import pair_answers
+
+_STYLES = {
+    "case": "only upper and lower case differ",
+    "punctuation": "only marks differ",
+    "article": "only an article differs",
+    "number_word": "only a number word and its digit differ",
+    "special_token": "a special token of the decoder was left in place",
+    "sentence": "an annotator's answer stands inside a sentence",
+    "unanimity": "all annotators typed the same, so the official rules normalise nothing",
+}
+
+
+class VqaAccuracyPage(Page):
+    title = "VQA Accuracy"
+    sample, plural = "question", "questions"
+    lead = (
+        "How far short answers agree with those of about ten annotators: the official number, every other protocol "
+        "that has a name, ANLS and relaxed accuracy."
+    )
+    headers = ("prediction", "answers of the annotators", "answer type")
+    widths = ("27%", "56%", "17%")
+    hint = "Several answers are separated by `|`. Types may be left empty in all rows."
+    rows = (
+        ["no", "yes | yes | yes | yes | yes | yes | yes | yes | no | no", "yes/no"],
+        ["Black.", "black | black | black | black | black | black | black | black | black | black", "other"],
+        ["two", "2 | 2 | 2 | 2 | 2 | 2 | 3 | 3 | 2 | 2", "number"],
+        ["It is an umbrella.", "umbrella | umbrella | umbrella | umbrella | parasol | umbrella | umbrella | umbrella "
+                               "| umbrella | umbrella", "other"],
+    )  # fmt: skip
+    uploads = (
+        Upload("Results: [{question_id, answer}, ...]", (".json",)),
+        Upload("Annotations: {annotations: [{question_id, answers, ...}]}", (".json",)),
+        Upload("Questions (may be left out)", (".json",)),
+    )
+    options = (
+        Option("normalization", "None: the preset's, or official",
+               (None, "official", "official-2017", "always", "evalai", "prediction-only", "none")),
+        Option("formula", "None: the preset's, or leave-one-out", (None, "leave-one-out", "min3", "exact")),
+        Option("preset", "of a data set", (None, "vqav2", "textvqa", "vizwiz", "okvqa", "aokvqa", "gqa")),
+        Option("measure", "what is measured", ("vqa_accuracy", "anls", "relaxed_accuracy")),
+    )  # fmt: skip
+    keys = ("predictions", "references", "question_types", "answer_types")
+
+    def read_table(self, rows):
+        inputs = super().read_table(rows)
+        types = [str(row[2]).strip() for row in rows if any(str(cell).strip() for cell in row)]
+        if any(types):
+            if not all(types):
+                place = inputs.names[types.index("")]
+                raise ValueError(f"{place}, answer type is empty, expected one as in other rows")
+            inputs.arguments["answer_types"] = types
+        return inputs
+
+    def read_files(self, paths, allow_missing):
+        if not all(paths[:2]):
+            raise ValueError("a file is missing, expected results and annotations")
+        found = pair_answers(*paths, allow_missing)
+        predictions, references = self.part("inputs").group_answers(found.predictions, found.references)
+        types = {"question_types": found.question_types, "answer_types": found.answer_types}
+        given = {key: value for key, value in types.items() if value is not None}
+        return Inputs({"predictions": predictions, "references": references, **given}, list(map(str, found.ids)))
+
+    def columns(self, inputs, options, results, rows):
+        found = [self._compared(inputs, options, row) for row in rows]
+        styles = [self._lost_to(inputs, options, results, row) for row in rows]
+        return {
+            "prediction": [inputs.arguments["predictions"][row] for row in rows],
+            "as compared": [prediction for prediction, _ in found],
+            "annotators, as compared": [_counted(answers, prediction) for prediction, answers in found],
+            "lost to style": styles,
+        }
+
+    def _protocol(self, options):
+        names = (options[name] for name in ("normalization", "formula", "preset", "measure"))
+        return self.part("protocols").resolve_protocol(*names, False)
+
+    def _numbered(self, inputs, row):
+        arguments = inputs.arguments
+        return self.part("answers").number_answers([arguments["predictions"][row]], [arguments["references"][row]])
+
+    def _compared(self, inputs, options, row) -> tuple[str, list[str]]:
+        answers, protocol = self._numbered(inputs, row), self._protocol(options)
+        if protocol.normalization:
+            answers = self.part("protocols").normalize(answers, protocol.normalization)
+        ((prediction, references),) = self.part("answers").questions(answers)
+        return prediction, list(references)
+
+    def _lost_to(self, inputs, options, results, row) -> str:
+        if "lost_to_style" not in results or results["per_sample"][self.score_key(results)][row] > 0:
+            return ""
+        lost = self.part("diagnosis").lost_to_style(self._numbered(inputs, row), np.zeros(1), self._protocol(options))
+        return next((style for style, count in lost.items() if count), "")
+
+    def explain(self, inputs, options, results, row):
+        protocol, (prediction, references) = self._protocol(options), self._compared(inputs, options, row)
+        score, matches = results["per_sample"][self.score_key(results)][row], references.count(prediction)
+        style = self._lost_to(inputs, options, results, row)
+        shown = {
+            "prediction": Marked([(inputs.arguments["predictions"][row], "hit2" if score else "miss")]).html(),
+            "as compared": Marked([(prediction, "hit2" if score else "miss")]).html(),
+            "annotators": _counted(inputs.arguments["references"][row], None).html(),
+            "as compared ": _counted(references, prediction).html(),
+            "matches": f"{matches} of {len(references)}",
+            "score": f"{number(score)} ({protocol.formula or protocol.measure})",
+        }
+        if style:
+            shown["lost to style"] = f"{style}: {_STYLES[style]}"
+        rules = f"normalization {protocol.normalization}" if protocol.normalization else "no normalization"
+        return why_html(inputs.names[row], rules, shown)
+
+
+def _counted(answers: list[str], prediction: str | None) -> Marked:
+    counts = Counter(answers).most_common()
+    return Marked((f"{answer} ×{count}", "hit2" if answer == prediction else "hit0") for answer, count in counts)
+
+
+page = VqaAccuracyPage(evaluate.load(str(Path(__file__).with_name("vqa_accuracy.py"))))
+
+if __name__ == "__main__":
+    launch(page)

@@ -1,0 +1,267 @@
+"""The five pages in a real browser and over the network, each served from an exported folder that stands alone."""
+
+import csv
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from metrics.utils.copies import NAMES
+from metrics.utils.hub import export
+
+pytest.importorskip("gradio")
+playwright = pytest.importorskip("playwright.sync_api")
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT / "examples" / "data"
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+# What a test does on each page: an option to change, and files to upload (in the order of the page).
+CHOICES = {"cider": ("variant", "cider_r"), "bleu4": ("tokenizer", "char"), "vqa_accuracy": ("preset", "textvqa"),
+           "recall_at_k": ("directions", "forward"), "entity_score": ("formula", "readme")}
+CAPTIONS = ["caption_predictions.json", "caption_references.json"]
+FILES = {"cider": CAPTIONS, "bleu4": CAPTIONS, "entity_score": CAPTIONS,
+         "vqa_accuracy": ["vqa_results.json", "vqa_annotations.json", None],
+         "recall_at_k": ["image_embeddings.npy", "text_embeddings.npy", None, "retrieval_references.json"]}
+
+
+# `python app.py`, on a machine that lacks the packages named.
+START = """
+import runpy, sys
+from importlib.machinery import PathFinder
+lacks, find = sys.argv.pop().split(","), PathFinder.find_spec
+PathFinder.find_spec = staticmethod(
+    lambda name, *rest: None if name.partition(".")[0] in lacks else find(name, *rest))
+runpy.run_path("app.py", run_name="__main__")
+"""
+
+
+class Server:
+    """A page, started in its folder as a Space starts it, with nothing else of the repository on the path."""
+
+    def __init__(self, folder, variables, lacks):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self.log = folder.parent / f"{folder.name}.log"
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", START, lacks], cwd=folder, stdout=log, stderr=log,
+                env={**environment, **variables, "GRADIO_SERVER_PORT": str(port)})
+
+    def wait(self):
+        for _ in range(240):
+            try:
+                return urllib.request.urlopen(self.url, timeout=5).close()
+            except OSError:
+                assert self.process.poll() is None, self.log.read_text()
+                time.sleep(0.5)
+        raise AssertionError(self.log.read_text())
+
+
+@pytest.fixture(scope="module")
+def serve(tmp_path_factory, request):
+    """Starts a page once, and gives its address."""
+    folder, started = tmp_path_factory.mktemp("spaces"), {}
+
+    def serve(name):
+        if name not in started:
+            target, variables, lacks = export(name, folder), {}, "metrics,torch,transformers,scipy,matplotlib"
+            if name == "entity_score":
+                # A folder of that name comes before the Hub.
+                (target / "t5-base").symlink_to(request.getfixturevalue("t5_folder"))
+                variables, lacks = {"NLTK_DATA": str(request.getfixturevalue("nltk_data"))}, "metrics"
+            started[name] = Server(target, variables, lacks)
+            started[name].wait()
+        return started[name].url
+
+    yield serve
+    for server in started.values():
+        server.process.terminate()
+        server.process.wait(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser, serve):
+    """Opens a page on a screen of a phone's width; nothing may leave this machine, and no error reach the console."""
+    problems, requests = [], []
+
+    def visit(name):
+        url = serve(name)
+        page = browser.new_context(viewport={"width": 390, "height": 844}, accept_downloads=True).new_page()
+        page.set_default_timeout(30_000)
+        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(url)
+        page.get_by_role("button", name="Compute", exact=True).wait_for()
+        return page
+
+    yield visit
+    assert not problems
+    assert all(re.match(r"http://127\.0\.0\.1:|data:|blob:", url) for url in requests)
+
+
+def score_of(page):
+    return float(page.locator(".scores .main b").inner_text())
+
+
+def click_compute(page):
+    """Computes, and waits for the score, or the number of samples beside it, to be another one."""
+    before = page.locator(".scores .main").all_inner_texts()
+    page.get_by_role("button", name="Compute", exact=True).click()
+    page.wait_for_function(
+        "before => { const main = document.querySelector('.scores .main'); return main && main.innerText !== before; }",
+        arg=before[0] if before else "")
+    return score_of(page)
+
+
+def upload(page, paths):
+    page.get_by_role("tab", name="Upload files").click()
+    # A field that has its file is none any more: from the last to the first, the places of the others stay.
+    inputs = page.locator("input[type=file][accept='.json'], input[type=file][accept='.npy']")
+    given = [(place, path) for place, path in enumerate(paths) if path is not None]
+    for done, (place, path) in enumerate(reversed(given)):
+        inputs.nth(place).set_input_files(DATA / path)
+        page.get_by_role("button", name="Clear", exact=True).nth(done).wait_for()
+
+
+def python_call(page):
+    """The Python code on the page."""
+    page.locator(".cm-content").scroll_into_view_if_needed()
+    return "\n".join(page.locator(".cm-line").all_inner_texts())
+
+
+def run_call(code, folder, load_metric):
+    """Runs the code of the page where its files lie, and gives the first result."""
+    scope = {}
+    code = code.replace("import evaluate\n", "").replace("evaluate.load", "load")
+    here = os.getcwd()
+    os.chdir(folder)
+    try:
+        exec(code, {"load": lambda name: load_metric(name.removeprefix("metrics/"))}, scope)
+    finally:
+        os.chdir(here)
+    return next(iter(scope["results"].values()))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_page(name, visit, load_metric, tmp_path, request):
+    if name == "entity_score":
+        (tmp_path / "t5-base").symlink_to(request.getfixturevalue("t5_folder"))
+    page = visit(name)
+    # The example; entity_score waits to be asked, since its model takes a while.
+    if name == "entity_score":
+        click_compute(page)
+    page.locator(".scores .main b").wait_for()
+    page.locator(".cm-content").wait_for()
+    example = score_of(page)
+    assert run_call(python_call(page), tmp_path, load_metric) == pytest.approx(example, abs=1e-4)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    # The table, and why of its first row.
+    page.get_by_role("gridcell").filter(has_text=re.compile(r"^\s*(row 2|i2t 1)\s*$")).click()
+    page.get_by_text(re.compile("Why: (row 2|i2t 1)")).wait_for()
+    assert page.locator(".why .mark").count() > 0
+    # An option.
+    option, choice = CHOICES[name]
+    page.get_by_role("button", name="Options").click()
+    page.get_by_label(option, exact=True).click()
+    page.get_by_role("option", name=choice, exact=True).click()
+    changed = click_compute(page)
+    assert changed != example
+    code = python_call(page)
+    assert f"{option}='{choice}'" in code
+    assert run_call(code, tmp_path, load_metric) == pytest.approx(changed, abs=1e-4)
+    # Files.
+    upload(page, FILES[name])
+    from_files = click_compute(page)
+    for file in filter(None, FILES[name]):
+        shutil.copyfile(DATA / file, tmp_path / file)
+    assert run_call(python_call(page), tmp_path, load_metric) == pytest.approx(from_files, abs=1e-4)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Results per sample (CSV)").click()
+    download.value.save_as(tmp_path / "results.csv")
+    with open(tmp_path / "results.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == {"recall_at_k": 18, "vqa_accuracy": 5}.get(name, 8)
+
+
+def wrong_file(name, folder):
+    """The first file of a page with something missing, and what is said of it."""
+    path = folder / FILES[name][0]
+    if name == "recall_at_k":
+        np.save(path, np.full((6, 3), np.nan))
+        return path, "image_embeddings"
+    rows = json.loads((DATA / FILES[name][0]).read_text())
+    path.write_text(json.dumps(rows[1:]))
+    missing = rows[0].get("question_id", rows[0].get("image_id"))
+    return path, f"({missing})"
+
+
+@pytest.mark.parametrize("name", ["cider", "vqa_accuracy", "recall_at_k"])
+def test_errors_name_the_item(name, visit, tmp_path):
+    page = visit(name)
+    path, told = wrong_file(name, tmp_path)
+    upload(page, [path, *FILES[name][1:]])
+    page.get_by_role("button", name="Compute", exact=True).click()
+    toast = page.get_by_test_id("toast-body")
+    toast.wait_for()
+    assert told in toast.inner_text()
+    assert str(path.parent) not in toast.inner_text() and "/gradio/" not in toast.inner_text()
+
+
+TEXTS = {"predictions": ["a cat sits on a mat", "two dogs run in the park"],
+         "references": [["a cat is sitting on a mat", "the cat sat on the mat"], ["two dogs play in a park"]]}
+CALLS = {
+    "cider": (TEXTS, {"variant": "cider"}),
+    "bleu4": (TEXTS, {"smoothing": "exp", "confidence_level": 0.95}),
+    "vqa_accuracy": ({"predictions": ["no", "Yes."], "references": [["yes"] * 8 + ["no"] * 2, ["yes"] * 10],
+                      "answer_types": ["yes/no", "yes/no"]}, {"preset": "textvqa"}),
+    "recall_at_k": ({"image_embeddings": [[1.0, 0.0], [0.0, 1.0]], "references": [[0, 1], [2]],
+                     "text_embeddings": [[0.9, 0.1], [0.8, 0.9], [0.1, 0.7]]}, {"k": [1, 2], "similarity": "dot"}),
+    "entity_score": ({"predictions": ["a man plays a guitar"], "references": ["a man with a guitar"]},
+                     {"formula": "readme"}),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_endpoint_is_compute(name, serve, load_metric, tmp_path, monkeypatch, request):
+    from gradio_client import Client
+
+    url = serve(name)
+    if name == "entity_score":
+        (tmp_path / "t5-base").symlink_to(request.getfixturevalue("t5_folder"))
+    monkeypatch.chdir(tmp_path)
+    client = Client(url, verbose=False, download_files=str(tmp_path))
+    inputs, options = CALLS[name]
+    metric = load_metric(name)
+    expected = metric.compute(**inputs, **options, per_sample=True)
+    found = client.predict(inputs, options, api_name="/compute")
+    assert found.pop("signature") == metric.signature()
+    assert found == json.loads(json.dumps(expected))
+    with pytest.raises(Exception, match="options has nothing, expected"):
+        client.predict(inputs, {"nothing": 1}, api_name="/compute")
+    for wrong in ({"n_resamples": -1, "confidence_level": 0.9}, {"confidence_level": 3}):
+        with pytest.raises(Exception, match="n_resamples|confidence_level"):
+            client.predict(inputs, wrong, api_name="/compute")
