@@ -67,7 +67,7 @@ lint: $(VENV)/.test
 	$(VENV)/bin/python -m metrics.utils.copies --check
 
 test: lint
-	$(VENV)/bin/python -m pytest -q -n 2 -rs
+	$(VENV)/bin/python -m pytest -q -n 2 --dist loadgroup -rs
 
 fix-copies: $(VENV)/.demo
 	$(VENV)/bin/python -m metrics.utils.copies
@@ -91,7 +91,7 @@ bench: $(VENV)/.test
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet -r .ci/oldest.txt
-	.venv-oldest/bin/python -m pytest -q -n 2 -rs
+	.venv-oldest/bin/python -m pytest -q -n 2 --dist loadgroup -rs
 
 clean:
 	rm -rf $(VENV) .venv-oldest .venv-aac .pytest_cache .ruff_cache .hypothesis

@@ -143,7 +143,15 @@ def stemmed(answers: Answers, stem: Callable[[str], str] | None) -> Answers:
 
 
 def check_ceiling(answers: np.ndarray, protocol: Protocol) -> None:
-    """Warns, or raises, where leave-one-out leaves too few annotators for a full score."""
+    """Warns, or raises, where leave-one-out leaves too few annotators for a full score.
+
+    Args:
+        answers: Number of annotators of each question of the whole set.
+        protocol: How it is scored.
+
+    Raises:
+        ValueError: Every question has a single answer and no formula was named.
+    """
     if protocol.formula != "leave-one-out" or answers.min() > ENOUGH:
         return
     if answers.max() == 1 and not protocol.is_named:

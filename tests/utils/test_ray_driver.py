@@ -15,7 +15,7 @@ from tests.tiny_models import TEXTS
 from tests.utils.test_retrieval_shards import same, shards, texts_of_images
 
 pytest.importorskip("ray.data")
-# One cluster serves all, so all go to one process of xdist.
+# One cluster serves all: `--dist loadgroup` sends all to one process of xdist.
 pytestmark = pytest.mark.xdist_group("ray")
 
 
