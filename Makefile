@@ -31,7 +31,8 @@ $(VENV)/.entity: $(VENV)/.demo
 
 $(VENV)/.test: $(VENV)/.demo requirements.txt pyproject.toml
 	$(PIP) torch
-	$(PIP) -r requirements.txt pytest pytest-xdist hypothesis ruff scipy sacrebleu matplotlib rouge-score "setuptools>=64"
+	$(PIP) -r requirements.txt pytest pytest-xdist hypothesis ruff scipy sacrebleu matplotlib rouge-score "setuptools>=64" \
+		gradio playwright
 	@touch $@
 
 $(VENV)/.examples: $(VENV)/.demo pyproject.toml

@@ -132,7 +132,7 @@ def click_compute(page):
     before = page.locator(".scores .main").all_inner_texts()
     page.get_by_role("button", name="Compute", exact=True).click()
     page.wait_for_function(
-        "before => { const main = document.querySelector('.scores .main'); return main && main.innerText !== before; }",
+        "before => (document.querySelector('.scores .main') || {innerText: before}).innerText !== before",
         arg=before[0] if before else "")
     return score_of(page)
 
