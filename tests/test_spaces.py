@@ -204,7 +204,7 @@ def test_page(name, visit, load_metric, tmp_path, request):
     download.value.save_as(tmp_path / "results.csv")
     with open(tmp_path / "results.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == {"recall_at_k": 18, "vqa_accuracy": 5}.get(name, 8)
+    assert len(rows) == {"recall_at_k": 6, "vqa_accuracy": 5}.get(name, 8)
 
 
 def wrong_file(name, folder):
