@@ -127,7 +127,8 @@ def histogram(scores: Sequence[float], x: str, y: str) -> gr.BarPlot:
     # Rounding must not leave the largest score outside.
     edges[-1] = high + 1e-9
     counts = pd.cut(scores, edges, right=False).value_counts(sort=False).to_numpy()
-    return gr.BarPlot(pd.DataFrame({x: _short(edges[:-1]), y: counts}), y_lim=[0, max(_LEAST_HEIGHT, int(counts.max()))])
+    frame = pd.DataFrame({x: _short(edges[:-1]), y: counts})
+    return gr.BarPlot(frame, y_lim=[0, max(_LEAST_HEIGHT, int(counts.max()))])
 
 
 def _short(values: Sequence[float]) -> list[str]:
@@ -142,7 +143,7 @@ def results_table(columns: dict[str, list]) -> gr.Dataframe:
     kinds = [_kind(values[0]) for values in columns.values()]
     # Few columns share the width; many are scrolled.
     others = len(columns) - 2
-    widths = ["17%", "17%", *[f"{66 // others}%"] * others] if others in (1, 2) else None
+    widths = ["16%", "19%", *[f"{65 // others}%"] * others] if others in (1, 2) else None
     return gr.Dataframe({"headers": list(columns), "data": rows}, datatype=kinds, column_widths=widths)
 
 
