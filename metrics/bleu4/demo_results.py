@@ -32,6 +32,7 @@ CSS = """
 .mark.hit2 { background: rgba(20, 150, 90, .27); }
 .mark.hit3 { background: rgba(20, 150, 90, .42); }
 .mark.hit4 { background: rgba(20, 150, 90, .60); }
+@media (max-width: 640px) { [role=gridcell] *, [role=columnheader] * { font-size: 12px !important; } }
 """
 
 
@@ -126,8 +127,14 @@ def histogram(scores: Sequence[float], x: str, y: str) -> gr.BarPlot:
     # Rounding must not leave the largest score outside.
     edges[-1] = high + 1e-9
     counts = pd.cut(scores, edges, right=False).value_counts(sort=False).to_numpy()
-    frame = pd.DataFrame({x: [f"{edge:.3g}" for edge in edges[:-1]], y: counts})
+    frame = pd.DataFrame({x: _short(edges[:-1]), y: counts})
     return gr.BarPlot(frame, y_lim=[0, max(_LEAST_HEIGHT, int(counts.max()))])
+
+
+def _short(values: Sequence[float]) -> list[str]:
+    """Numbers with as few digits as tell them apart."""
+    texts = ([f"{value:.{digits}g}" for value in values] for digits in range(2, 18))
+    return next(shown for shown in texts if len(set(shown)) == len(values))
 
 
 def results_table(columns: dict[str, list]) -> gr.Dataframe:
@@ -136,7 +143,7 @@ def results_table(columns: dict[str, list]) -> gr.Dataframe:
     kinds = [_kind(values[0]) for values in columns.values()]
     # Few columns share the width; many are scrolled.
     others = len(columns) - 2
-    widths = ["13%", "13%", *[f"{74 // others}%"] * others] if others in (1, 2) else None
+    widths = ["16%", "19%", *[f"{65 // others}%"] * others] if others in (1, 2) else None
     return gr.Dataframe({"headers": list(columns), "data": rows}, datatype=kinds, column_widths=widths)
 
 

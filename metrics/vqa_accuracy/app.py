@@ -66,7 +66,7 @@ class VqaAccuracyPage(Page):
         if not all(paths[:2]):
             raise ValueError("a file is missing, expected results and annotations")
         found = pair_answers(*paths, allow_missing)
-        predictions, references = self.part("inputs").group_answers(found.predictions, found.references)
+        predictions, references = self.part("inputs").check_answers(found.predictions, found.references)
         types = {"question_types": found.question_types, "answer_types": found.answer_types}
         given = {key: value for key, value in types.items() if value is not None}
         return Inputs({"predictions": predictions, "references": references, **given}, list(map(str, found.ids)))
