@@ -110,7 +110,7 @@ def visit(browser, serve):
     def visit(name):
         url = serve(name)
         page = browser.new_context(viewport={"width": 390, "height": 844}, accept_downloads=True).new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(60_000)
         page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("request", lambda request: requests.append(request.url))

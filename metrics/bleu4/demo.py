@@ -191,7 +191,7 @@ def launch(page: Page, **options) -> None:
 def build(page: Page) -> gr.Blocks:
     """Lays the page out and connects it."""
     with gr.Blocks(title=page.title, analytics_enabled=False, delete_cache=(3600, 3600)) as blocks:
-        gr.Markdown(f"# {page.title}\n\n{page.lead}")
+        gr.Markdown(f"{page.title}\n===\n\n{page.lead}")
         source, table, files, allow_missing = _inputs(page)
         with gr.Accordion("Options", open=False):
             with gr.Row():
