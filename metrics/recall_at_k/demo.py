@@ -27,8 +27,10 @@ from demo_results import CSS, histogram, python_call, results_table, scores_html
 
 # Between several references in one cell of the table.
 SEPARATOR = "|"
-# Rows that the table of results shows; the file to download has all.
+# Rows that the table of results shows; the file to download has those of all samples.
 SHOWN_ROWS = 1000
+# Samples up to which the file also says why, at about a millisecond each; of more it has the scores alone.
+EXPLAINED = 20_000
 # Samples that the Python call writes out; of more, it reads the file with the inputs.
 WRITTEN_OUT = 20
 _KEPT_DOWNLOADS = 20
@@ -330,7 +332,7 @@ def _shown(page: Page, inputs: Inputs, options: dict, results: dict, signature: 
     shown = {page.sample: names[: len(some)], page.score_key(results): scores[: len(some)], **columns}
     sign = -1 if page.lower_is_better else 1
     worst = min(some, key=lambda row: (math.isnan(scores[row]), sign * scores[row], row))
-    all_columns = columns if len(some) == len(names) else page.columns(inputs, options, results, range(len(names)))
+    all_columns = page.columns(inputs, options, results, range(len(names))) if len(names) <= EXPLAINED else {}
     return [
         scores_html(results, f"{len(names):,} {page.plural}", notes),
         page.plot_value(results),
