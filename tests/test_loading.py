@@ -45,8 +45,10 @@ def test_loads_by_absolute_path_from_elsewhere(name, key, perfect, tmp_path):
 
 @pytest.mark.parametrize("name", copies.NAMES)
 def test_copies_are_current(name):
+    attributes = (ROOT / ".gitattributes").read_text(encoding="utf-8").splitlines()
     for path, text in copies.copies(name).items():
         assert path.read_text(encoding="utf-8") == text, f"{path.name} has drifted: run make fix-copies"
+        assert f"{path.relative_to(ROOT).as_posix()} linguist-generated" in attributes
 
 
 @pytest.mark.parametrize("name", copies.NAMES)
