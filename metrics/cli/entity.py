@@ -3,15 +3,17 @@
 import argparse
 from collections.abc import Callable
 
+from metrics.cli import captions
 from metrics.cli.reports import Report, make_report
 from metrics.entity_score import scoring
 from metrics.utils.base import reference_counts, signature
-from metrics.utils.files import CaptionSet, pair_captions
+from metrics.utils.files import CaptionSet
 from metrics.utils.t5 import DTYPES, T5Encoder
 
 METRICS = ("entity_score",)
-ITEMS, ID = "images", "image_id"
-REQUIRED = ("predictions", "references")
+# The files are those of all caption metrics.
+ITEMS, ID, REQUIRED = captions.ITEMS, captions.ID, captions.REQUIRED
+read, clusters = captions.read, captions.clusters
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,11 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def shown_values(options: argparse.Namespace) -> Callable[[str, object], str]:
     """How a value of the results is printed."""
     return lambda key, value: f"{value:.6f}" if isinstance(value, float) else str(value)
-
-
-def read(path: str, options: argparse.Namespace) -> CaptionSet:
-    """Reads one file of predictions, and the references."""
-    return pair_captions(path, options.references, options.allow_missing)
 
 
 def run(names: list[str], options: argparse.Namespace) -> tuple[CaptionSet, list[Report]]:
@@ -77,10 +74,6 @@ def metric_options(name: str, options: argparse.Namespace) -> dict:
 
 def _how(options: argparse.Namespace) -> dict:
     return {"formula": options.entity_formula, "no_entities": options.no_entities}
-
-
-def clusters(data: CaptionSet) -> None:
-    """What is resampled as one: an image has one caption, so there are none."""
 
 
 def _published_line(results: dict) -> str:
