@@ -4,13 +4,14 @@ VENV := .venv
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt
 DATA := examples/data
 
-.PHONY: help demo demo-entity examples test lint fix-copies push bench test-oldest clean
+.PHONY: help demo demo-entity examples test stress lint fix-copies push bench test-oldest clean
 
 help:
 	@echo "make demo         score the small files in $(DATA) and print a table (installs numpy only)"
 	@echo "make examples     run the experiments of the README (those on real data skip where ../shared/data is missing)"
 	@echo "make demo-entity  the row of entity_score (installs torch and transformers, downloads t5-base and NLTK's data)"
 	@echo "make test         install everything, lint, check the copies, run all tests"
+	@echo "make stress       the long forms of the tests that have one: kills, damage, threads, random trials"
 	@echo "make fix-copies   write each metric's copies of metrics/utils"
 	@echo "make push NAMESPACE=user  push all five metrics to the Hub, each as a Space (ARGS=--dry-run only lists)"
 	@echo "make bench        compare speed and memory with other implementations"
@@ -68,6 +69,9 @@ lint: $(VENV)/.test
 
 test: lint
 	$(VENV)/bin/python -m pytest -q -n 2 --dist loadgroup -rs
+
+stress: $(VENV)/.test
+	STRESS=1 $(VENV)/bin/python -m pytest -q -n 2 --dist loadgroup -rs -m stress --durations=20
 
 fix-copies: $(VENV)/.demo
 	$(VENV)/bin/python -m metrics.utils.copies
