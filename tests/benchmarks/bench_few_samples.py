@@ -93,7 +93,7 @@ def main() -> None:
           "interval: scores | rate of 10 % | skewed scores |")  # fmt: skip
     print("|---|---|---|---|---|---|---|---|")
     for samples in SIZES:
-        print(f"| {samples} | {' | '.join(f'{value:.1f}' for value in row(samples, sets))} |", flush=True)
+        print(f"| {samples} | {' | '.join(f'{value:.0f}' for value in row(samples, sets))} |", flush=True)
 
 
 if __name__ == "__main__":
