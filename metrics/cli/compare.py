@@ -1,11 +1,11 @@
 """Compare systems on the same samples: intervals, paired tests, and where they differ most."""
 
 import argparse
-import json
 import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,16 @@ from metrics.cli import captions, entity, reports, vqa
 from metrics.cli.comparison_text import markdown, terminal
 from metrics.cli.pictures import Pictures
 from metrics.cli.report_page import page
-from metrics.utils.resampling import approximate_randomization, holm, paired_bootstrap
+from metrics.utils.resampling import (
+    FEW_UNITS,
+    approximate_randomization,
+    confidence_interval,
+    count_units,
+    few_note,
+    holm,
+    paired_bootstrap,
+    tries_all_swaps,
+)
 
 FAMILIES = (captions, vqa, entity)
 METRICS = [name for family in FAMILIES for name in family.METRICS]
@@ -36,9 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reports.add_arguments(parser, METRICS, confidence_level=0.95)
     parser.add_argument(
         "--test",
-        default="bootstrap",
         choices=["bootstrap", "randomization"],
-        help="what p-values are of: paired bootstrap (default) or approximate randomization",
+        help="what p-values are of: paired bootstrap, or approximate randomization; default: the bootstrap, but "
+        f"randomization where fewer than {FEW_UNITS} samples (VQA: images) are compared",
     )
     parser.add_argument(
         "--worst", type=int, metavar="N", help="list the N samples with the largest differences (--html: 20)"
@@ -60,17 +69,23 @@ def run(options: argparse.Namespace) -> int:
     reports.check_required(family, options)
     sets = _read(family, options)
     found = [family.measure(names, data, options) for data in sets]
+    of_metrics = dict(zip(names, zip(*found)))
+    clusters = family.clusters(sets[0])
+    sizes = [_units(pair.rows, clusters) for group in of_metrics.values() for pair in _pairs(group)]
+    fewest = min((size for size in sizes if size > 1), default=FEW_UNITS)
+    test = options.test or ("randomization" if fewest < FEW_UNITS else "bootstrap")
     comparison = {
         "num_samples": len(sets[0].ids),
         "items": family.ITEMS,
         "id": family.ID,
-        **{key: getattr(options, key) for key in ("confidence_level", "n_resamples", "seed", "test")},
-        "clusters": _count(family.clusters(sets[0])),
-        "metrics": {
-            name: _compare([system[place] for system in found], family, sets, options)
-            for place, name in enumerate(names)
-        },
+        **{key: getattr(options, key) for key in ("confidence_level", "n_resamples", "seed")},
+        "test": test,
+        "note": _note(fewest, clusters, family, options.test),
+        "unscored": getattr(family, "UNSCORED", ""),
+        "clusters": None if clusters is None else count_units(len(clusters), clusters),
+        "metrics": {name: _compare(group, family, sets, options, test) for name, group in of_metrics.items()},
     }
+    comparison = reports.without_nan(comparison)
     print(terminal(comparison, bool(options.worst)))
     _write(options, comparison, pictures)
     return 0
@@ -106,28 +121,88 @@ def _select(data, ids: list):
     return data._replace(**{key: [values[row] for row in rows] for key, values in columns.items()})
 
 
-def _count(clusters: Sequence | None) -> int | None:
-    return None if clusters is None else len(set(clusters))
+class Pair(NamedTuple):
+    """A system beside the first: the rows that both score, and how many rows are left out, by whom."""
+
+    first: reports.Report
+    second: reports.Report
+    rows: np.ndarray
+    left_out: dict[str, int]
 
 
-def _compare(found: list[reports.Report], family, sets: list, options: argparse.Namespace) -> dict:
+def _pairs(found: Sequence[reports.Report]) -> list[Pair]:
+    """Every other system beside the first, each pair on what both of them score."""
+    first, *others = found
+    return [_pair(first, second) for second in others]
+
+
+def _pair(first: reports.Report, second: reports.Report) -> Pair:
+    one, other = (np.isnan(_samples(report)) for report in (first, second))
+    counts = {"first": one & ~other, "second": other & ~one, "both": one & other}
+    left_out = {who: int(rows.sum()) for who, rows in counts.items()}
+    return Pair(first, second, np.flatnonzero(~(one | other)), left_out)
+
+
+def _samples(report: reports.Report) -> np.ndarray:
+    """The main score of every sample, NaN where the metric leaves it out."""
+    return np.asarray(report.samples[_key(report)], float)
+
+
+def _key(report: reports.Report) -> str:
+    return next(iter(report.results))
+
+
+def _units(rows: np.ndarray, clusters: Sequence | None) -> int:
+    """How many samples (clusters) these rows are."""
+    return count_units(len(rows), _chosen(clusters, rows)) if len(rows) else 0
+
+
+def _chosen(clusters: Sequence | None, rows: np.ndarray) -> list | None:
+    return None if clusters is None else [clusters[row] for row in rows.tolist()]
+
+
+def _note(fewest: int, clusters: Sequence | None, family, test: str | None) -> str:
+    """One sentence where few samples are compared: what that means for intervals and p-values."""
+    note = few_note(fewest, family.ITEMS if clusters is None else "whole images")
+    tests = {None: "p-values are of randomization", "randomization": "", "bootstrap": "p-values too small"}
+    return ", and ".join(filter(None, [note, note and tests[test]]))
+
+
+def _compare(found: Sequence[reports.Report], family, sets: list, options: argparse.Namespace, test: str) -> dict:
     """One metric: a row per system, and the samples where two systems differ most."""
-    key = next(iter(found[0].results))
+    key = _key(found[0])
+    clusters = family.clusters(sets[0])
     systems = [
-        {"name": name, "score": report.results[key], "confidence_interval": report.results["confidence_interval"][key]}
+        {"name": name, **_own(report, key, clusters, options)}
         for name, report in zip(_system_names(options.predictions), found)
     ]
     worst = options.worst or (_WORST_OF_PAGE if options.html else 0)
-    for system, report, data in zip(systems[1:], found[1:], sets[1:]):
-        differences = np.subtract(report.samples[key], found[0].samples[key])
-        system.update(_test(found[0], report, key, family.clusters(data), options))
+    for system, pair, data in zip(systems[1:], _pairs(found), sets[1:]):
+        samples = [_samples(report)[pair.rows] for report in (pair.first, pair.second)]
+        differences = samples[1] - samples[0]
+        system.update(num_compared=len(pair.rows), left_out=pair.left_out)
+        system.update(_test(pair, key, clusters, options, test))
         system.update(_wins(differences), histogram=_histogram(differences))
-        samples = [found[0].samples[key], report.samples[key]]
-        system["worst"] = _largest(differences, samples, sets[0], data, worst)
+        system["worst"] = _largest(differences, samples, pair.rows, sets[0], data, worst)
     if len(systems) > 2:
-        for system, p_value in zip(systems[1:], holm([system["p_value"] for system in systems[1:]])):
+        tested = [system for system in systems[1:] if system["p_value"] is not None]
+        for system, p_value in zip(tested, holm([system["p_value"] for system in tested])):
             system["p_value_holm"] = p_value
     return {"key": key, "signature": found[0].signature, "systems": systems}
+
+
+def _own(report: reports.Report, key: str, clusters: Sequence | None, options: argparse.Namespace) -> dict:
+    """A system's score, the number of samples that it is over, and its interval on resamples of these."""
+    scored = np.flatnonzero(~np.isnan(_samples(report)))
+    result = {"score": report.results[key], "confidence_interval": None, "num_scored": len(scored)}
+    if len(scored) == len(_samples(report)):
+        result["confidence_interval"] = report.results["confidence_interval"][key]
+    elif _units(scored, clusters) > 1:
+        # Resamples of all samples may hold none that has a score.
+        how = (options.confidence_level, options.n_resamples, options.seed, _chosen(clusters, scored))
+        found = confidence_interval(report.score, _rows(report.statistics, scored), *how)
+        result["confidence_interval"] = found[key]
+    return result
 
 
 def _system_names(paths: Sequence[str]) -> list[str]:
@@ -136,13 +211,27 @@ def _system_names(paths: Sequence[str]) -> list[str]:
     return [name if times[name] == 1 else path for name, path in zip(names, paths)]
 
 
-def _test(first: reports.Report, second: reports.Report, key: str, clusters, options: argparse.Namespace) -> dict:
-    pair, how = (first.statistics, second.statistics), (options.n_resamples, options.seed, clusters)
-    result = paired_bootstrap(first.score, *pair, options.confidence_level, *how)[key]
-    if options.test == "randomization":
-        result["p_value"] = approximate_randomization(first.score, *pair, *how)[key]["p_value"]
-    result["difference_interval"] = result.pop("confidence_interval")
-    return result
+def _test(pair: Pair, key: str, clusters: Sequence | None, options: argparse.Namespace, test: str) -> dict:
+    """Both scores on what both systems score, their difference, its interval and p-value; None where too little is."""
+    one, other = (_rows(report.statistics, pair.rows) for report in (pair.first, pair.second))
+    result = {"compared_scores": None, "difference": None, "p_value": None, "difference_interval": None}
+    if not len(pair.rows):
+        return result
+    scores = [float(report.score(chosen)[key]) for report, chosen in ((pair.first, one), (pair.second, other))]
+    result.update(compared_scores=scores, difference=scores[1] - scores[0])
+    units = _units(pair.rows, clusters)
+    if units < 2:
+        return result
+    how = (options.n_resamples, options.seed, _chosen(clusters, pair.rows))
+    found = paired_bootstrap(pair.first.score, one, other, options.confidence_level, *how)[key]
+    if test == "randomization":
+        found["p_value"] = approximate_randomization(pair.first.score, one, other, *how)[key]["p_value"]
+        result["exact"] = tries_all_swaps(units, options.n_resamples)
+    return {**result, "difference_interval": found.pop("confidence_interval"), **found}
+
+
+def _rows(statistics: dict, rows: np.ndarray) -> dict:
+    return {key: values[rows] for key, values in statistics.items()}
 
 
 def _wins(differences: np.ndarray) -> dict:
@@ -158,20 +247,27 @@ def _histogram(differences: np.ndarray) -> dict:
     return {"edges": edges.tolist(), "counts": counts.tolist()}
 
 
-def _largest(differences: np.ndarray, samples: list[list], first, second, most: int) -> list[dict]:
-    """The samples that differ most, in either direction; equal ones in the order of the first file."""
+def _largest(differences: np.ndarray, samples: list, rows: np.ndarray, first, second, most: int) -> list[dict]:
+    """The samples that differ most, in either direction; equal ones in the order of the first file.
+
+    Args:
+        differences, samples: (compared,): second minus first, and the scores of each.
+        rows: (compared,): the row of each in both sets.
+        first, second: The two sets.
+        most: How many are taken.
+    """
     order = np.argsort(-np.abs(differences), kind="stable")[:most]
     return [
         {
             "id": first.ids[row],
             "image_id": first.image_ids[row] if getattr(first, "image_ids", None) else first.ids[row],
-            "difference": float(differences[row]),
-            "scores": [samples[0][row], samples[1][row]],
+            "difference": float(differences[place]),
+            "scores": [float(samples[0][place]), float(samples[1][place])],
             "predictions": [first.predictions[row], second.predictions[row]],
             "references": first.references[row],
         }
-        for row in order.tolist()
-        if abs(differences[row]) > _TIE
+        for place, row in zip(order.tolist(), rows[order].tolist())
+        if abs(differences[place]) > _TIE
     ]
 
 
@@ -179,7 +275,7 @@ def _write(options: argparse.Namespace, comparison: dict, pictures: Pictures | N
     if options.markdown:
         _write_text(options.markdown, markdown(comparison, bool(options.worst)))
     if options.json:
-        _write_text(options.json, json.dumps(comparison, indent=2))
+        _write_text(options.json, reports.json_text(comparison))
     if options.html:
         _write_text(options.html, page(comparison, pictures))
 

@@ -19,20 +19,34 @@ def rows(metric: dict) -> list[list[str]]:
 
 
 def _row(system: dict) -> list[str]:
-    start = [_line(system["name"]), f"{system['score']:.4f}", _interval(system["confidence_interval"], "")]
+    start = [_line(system["name"]), number(system["score"]), interval(system["confidence_interval"])]
     if "difference" not in system:
         return [*start, "", "", "", ""]
     return [
         *start,
-        f"{system['difference']:+.4f}",
-        _interval(system["difference_interval"], "+"),
-        f"{system.get('p_value_holm', system['p_value']):.4f}",
+        number(system["difference"], "+"),
+        interval(system["difference_interval"], "+"),
+        number(system.get("p_value_holm", system["p_value"])),
         f"{system['wins']} / {system['ties']} / {system['losses']}",
     ]
 
 
-def _interval(bounds: list[float], sign: str) -> str:
-    return f"{bounds[0]:{sign}.4f} to {bounds[1]:{sign}.4f}"
+def number(value: float | None, sign: str = "") -> str:
+    """Four decimals; a dash where there is no value.
+
+    >>> number(0.5, "+"), number(None)
+    ('+0.5000', '-')
+    """
+    return "-" if value is None else f"{value:{sign}.4f}"
+
+
+def interval(bounds: list[float | None] | None, sign: str = "") -> str:
+    """Both bounds; a dash where they are missing.
+
+    >>> interval([0.25, 1.0]), interval([None, None])
+    ('0.2500 to 1.0000', '-')
+    """
+    return "-" if bounds is None or None in bounds else f"{number(bounds[0], sign)} to {number(bounds[1], sign)}"
 
 
 def method(comparison: dict, metric: dict) -> str:
@@ -43,8 +57,37 @@ def method(comparison: dict, metric: dict) -> str:
     holm = ", Holm-corrected" if len(metric["systems"]) > 2 else ""
     return (
         f"{comparison['num_samples']} {comparison['items']}; {comparison['n_resamples']} resamples of {units}, seed "
-        f"{comparison['seed']}; p-values of {_TESTS[comparison['test']]}, two-sided{holm}"
+        f"{comparison['seed']}; p-values of {_test(comparison, metric)}, two-sided{holm}"
     )
+
+
+def _test(comparison: dict, metric: dict) -> str:
+    is_exact = {system.get("exact", False) for system in metric["systems"][1:] if system["p_value"] is not None}
+    return "randomization, all swaps tried" if is_exact == {True} else _TESTS[comparison["test"]]
+
+
+def remarks(comparison: dict, metric: dict) -> list[str]:
+    """Sentences on what the numbers are not: over all samples, or to be trusted where there are few."""
+    return [f"{sentence}." for sentence in (*_left_out(comparison, metric), comparison["note"]) if sentence]
+
+
+def _left_out(comparison: dict, metric: dict) -> list[str]:
+    """Who does not score which samples, and on how many each pair is compared."""
+    items, total = comparison["items"], comparison["num_samples"]
+    first, *others = metric["systems"]
+    if all(system["num_scored"] == total for system in metric["systems"]):
+        return []
+    reason = f" ({comparison['unscored']})" if comparison["unscored"] else ""
+    scored = ", ".join(f"{_line(system['name'])} {system['num_scored']}" for system in metric["systems"])
+    sentences = [f"Of {total} {items} each score is over those that have one{reason}: {scored}"]
+    for system in others:
+        one, other, out = _line(first["name"]), _line(system["name"]), system["left_out"]
+        sentences.append(
+            f"{other} is compared with {one} on the {system['num_compared']} {items} that both score; left out: "
+            f"{out['first']} that only {one} leaves unscored, {out['second']} that only {other} does, {out['both']} "
+            "that both do"
+        )
+    return sentences
 
 
 def references_text(references: list) -> list[str]:
@@ -57,7 +100,8 @@ def terminal(comparison: dict, samples: bool) -> str:
     """All tables, columns aligned, and the samples with the largest differences where they are asked for."""
     return "\n\n".join(
         "\n".join([*_aligned([header(comparison, metric), *rows(metric)]), "", metric["signature"],
-                   method(comparison, metric), *(_worst_lines(metric) if samples else [])])
+                   method(comparison, metric), *remarks(comparison, metric),
+                   *(_worst_lines(metric) if samples else [])])
         for metric in comparison["metrics"].values()
     )  # fmt: skip
 
@@ -94,7 +138,8 @@ def markdown(comparison: dict, samples: bool) -> str:
     parts = []
     for name, metric in comparison["metrics"].items():
         parts += [f"## {_cell(name)}", _table(header(comparison, metric), rows(metric)),
-                  f"`{metric['signature']}`", method(comparison, metric) + "."]  # fmt: skip
+                  f"`{metric['signature']}`", method(comparison, metric) + ".",
+                  *map(_cell, remarks(comparison, metric))]  # fmt: skip
         first, *others = metric["systems"]
         for system in others:
             if not samples or not system["worst"]:

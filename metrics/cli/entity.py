@@ -13,6 +13,8 @@ from metrics.utils.t5 import DTYPES, T5Encoder
 METRICS = ("entity_score",)
 # The files are those of all caption metrics.
 ITEMS, ID, REQUIRED = captions.ITEMS, captions.ID, captions.REQUIRED
+# Why a sample has no score, and what gives it one.
+UNSCORED = "a side has no entity; --no-entities zero scores them 0"
 read, clusters = captions.read, captions.clusters
 
 

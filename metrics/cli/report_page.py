@@ -7,7 +7,7 @@ that comes from files is escaped, and the page's policy forbids scripts and conn
 from html import escape
 from importlib import resources
 
-from metrics.cli.comparison_text import header, method, references_text, rows
+from metrics.cli.comparison_text import header, interval, method, number, references_text, remarks, rows
 from metrics.cli.pictures import Pictures
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -44,6 +44,7 @@ def _section(name: str, metric: dict, comparison: dict, pictures: Pictures | Non
         f"<h2>{escape(name)}</h2>",
         _table(header(comparison, metric), rows(metric)),
         f'<p class="note"><code>{escape(metric["signature"])}</code><br>{escape(method(comparison, metric))}</p>',
+        *(f'<p class="note">{escape(sentence)}</p>' for sentence in remarks(comparison, metric)),
         "<h3>Scores and their intervals</h3>",
         _intervals([(system["name"], system["score"], system["confidence_interval"]) for system in metric["systems"]]),
         f"<h3>Differences to {escape(first['name'])}</h3>",
@@ -71,9 +72,11 @@ def _table(head: list[str], body: list[list[str]]) -> str:
     return f"<table>\n<thead><tr>{titles}</tr></thead>\n<tbody>\n{chr(10).join(lines)}\n</tbody>\n</table>"
 
 
-def _intervals(entries: list[tuple[str, float, list[float]]], around_zero: bool = False) -> str:
-    """One bar with a dot per system, all on one axis."""
-    low, high = _range([value for _, score, bounds in entries for value in (score, *bounds)], around_zero)
+def _intervals(entries: list[tuple[str, float | None, list | None]], around_zero: bool = False) -> str:
+    """One bar with a dot per system, all on one axis; what has no value is not drawn."""
+    entries = [(name, value, bounds or [None, None]) for name, value, bounds in entries]
+    values = [value for _, score, bounds in entries for value in (score, *bounds) if value is not None]
+    low, high = _range(values or [0.0], around_zero)
 
     def place(value: float) -> str:
         return f"{100 * (value - low) / (high - low):.3f}"
@@ -81,9 +84,10 @@ def _intervals(entries: list[tuple[str, float, list[float]]], around_zero: bool 
     axis = '<path class="axis" d="M50 0V20"/>' if around_zero else ""
     lines = []
     for name, value, bounds in entries:
-        bar = f'<path class="bar" d="M{place(bounds[0])} 10H{place(bounds[1])}"/>'
-        dot = f'<path class="dot" d="M{place(value)} 10h0"/>'
-        words = f"{value:.4f}, {bounds[0]:.4f} to {bounds[1]:.4f}"
+        has_bar = None not in bounds
+        bar = f'<path class="bar" d="M{place(bounds[0])} 10H{place(bounds[1])}"/>' if has_bar else ""
+        dot = "" if value is None else f'<path class="dot" d="M{place(value)} 10h0"/>'
+        words = f"{number(value)}, {interval(bounds)}"
         lines.append(f"<dt>{escape(name)}</dt>\n<dd>{_svg(20, axis + bar + dot, words)}</dd>")
     return f'<dl class="intervals">\n{chr(10).join(lines)}\n<dt></dt><dd>{_scale(low, high)}</dd>\n</dl>'
 

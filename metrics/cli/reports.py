@@ -1,10 +1,12 @@
 """What the commands share: their arguments, and what one metric says of one set of samples."""
 
 import argparse
+import json
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from metrics.utils.resampling import confidence_interval
+from metrics.utils.resampling import confidence_interval, count_units, few_note
 
 
 class Report(NamedTuple):
@@ -18,6 +20,7 @@ class Report(NamedTuple):
         statistics: Of the samples, as the metric's scoring.py makes them.
         score: The metric's formula over statistics, `score(statistics, weights=None)`.
         last_line: Is printed as it is.
+        note: What is to be known of the intervals, one sentence; empty where there is nothing, or there are none.
     """
 
     name: str
@@ -27,6 +30,7 @@ class Report(NamedTuple):
     statistics: dict
     score: Callable[..., dict]
     last_line: str = ""
+    note: str = ""
 
 
 def make_report(
@@ -41,7 +45,40 @@ def make_report(
     """Scores statistics and their samples, with intervals where the options ask for them."""
     results = results_of(statistics, score, options, clusters)
     samples = {key: values.tolist() for key, values in sample_scores(statistics).items()}
-    return Report(name, results, samples, signature, statistics, score)
+    note = interval_note(statistics, options, clusters)
+    return Report(name, results, samples, signature, statistics, score, note=note)
+
+
+def interval_note(statistics: dict, options: argparse.Namespace, clusters: Sequence | None = None) -> str:
+    """A sentence where intervals are asked for and there are too few samples (whole images) for them."""
+    if options.confidence_level is None:
+        return ""
+    rows = len(next(iter(statistics.values())))
+    return few_note(count_units(rows, clusters), "samples" if clusters is None else "whole images")
+
+
+def json_text(content) -> str:
+    """JSON of what commands write: null where there is no value, since JSON has no NaN.
+
+    >>> print(json_text({"score": float("nan")}))
+    {
+      "score": null
+    }
+    """
+    return json.dumps(without_nan(content), indent=2, allow_nan=False)
+
+
+def without_nan(content):
+    """The same dicts and lists with None for each NaN.
+
+    >>> without_nan({"interval": [float("nan"), 1.0]})
+    {'interval': [None, 1.0]}
+    """
+    if isinstance(content, dict):
+        return {key: without_nan(value) for key, value in content.items()}
+    if isinstance(content, list):
+        return [without_nan(value) for value in content]
+    return None if isinstance(content, float) and math.isnan(content) else content
 
 
 def results_of(

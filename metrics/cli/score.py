@@ -1,7 +1,6 @@
 """Score files with one or more metrics."""
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -52,8 +51,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         content = {report.name: {**report.results, "signature": report.signature} for report in found}
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"num_samples": len(data.ids), **content}, file, indent=2)
-            file.write("\n")
+            file.write(reports.json_text({"num_samples": len(data.ids), **content}) + "\n")
     return 0
 
 
@@ -67,6 +65,8 @@ def _print_table(found: list[reports.Report], show: Callable[[str, object], str]
             bounds = intervals.get(key, []) if not isinstance(value, list) else []
             interval = f"  [{', '.join(show(key, bound) for bound in bounds)}]" if bounds else ""
             print(f"  {key:<20} {show(key, value)}{interval}")
+        if report.note:
+            print(report.note)
         if report.last_line:
             print(report.last_line)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metrics.cli.reports import Report, results_of
+from metrics.cli.reports import Report, interval_note, results_of
 from metrics.utils.batch_statistics import METRICS, BatchStatistics
 from metrics.utils.engines import ENGINES, pick
 from metrics.utils.shard_files import expand, is_shard, read_statistics, write_rows
@@ -101,7 +101,8 @@ def run(family, names: Sequence[str], options: argparse.Namespace) -> tuple[Shar
 
 def _report(name: str, found: ShardScores, options: argparse.Namespace) -> Report:
     results = results_of(found.statistics, found.statistics_of.score, options)
-    return Report(name, results, {}, found.signature, found.statistics, found.statistics_of.score)
+    note = interval_note(found.statistics, options)
+    return Report(name, results, {}, found.signature, found.statistics, found.statistics_of.score, note=note)
 
 
 def sample_columns(

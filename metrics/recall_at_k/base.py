@@ -364,17 +364,21 @@ class Checked:
                 a metric whose rows belong together passes clusters of its own.
             by: One label per row; adds the scores of each label, see `resampling.score_by`.
 
+        Intervals of few samples come with a warning.
+
         Raises:
             ValueError, TypeError: An option is out of range, or labels are not one per row.
         """
         # Not above: whoever builds the package reads VERSION without NumPy, and resampling checks with this module.
-        from .resampling import check_resampling, confidence_interval, score_by
+        from .resampling import check_resampling, confidence_interval, score_by, warn_few
 
         check_options(flags={"per_sample": per_sample})
         how = (confidence_level, n_resamples, seed, clusters)
-        check_resampling(len(next(iter(statistics.values()))), *how)
+        rows = len(next(iter(statistics.values())))
+        check_resampling(rows, *how)
         results = score(statistics)
         if confidence_level is not None:
+            warn_few(rows, clusters, by)
             results["confidence_interval"] = confidence_interval(score, statistics, *how)
         if by is not None:
             results["by"] = score_by(score, statistics, by, *how)

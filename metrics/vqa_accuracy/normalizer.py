@@ -2,6 +2,7 @@
 
 Both lose marks, periods, articles, and write numbers as digits and contractions with apostrophes. They are kept as
 they are, mistakes included, because published numbers were made with them; the card lists what surprises people.
+The official code is Python 2, whose digits are 0 to 9; EvalAI's is Python 3, whose digits are those of all scripts.
 
 The tables are protocol data of GT-Vision-Lab/VQA (PythonEvaluationTools/vqaEvaluation/vqaEval.py), which comes with
 this notice: Copyright (c) 2014, Aishwarya Agrawal. All rights reserved. Redistribution and use in source and binary
@@ -53,11 +54,15 @@ CONTRACTIONS = dict(pair.split("=") for pair in _CONTRACTIONS.split())
 
 _WORDS = {**CONTRACTIONS, **NUMBER_WORDS, **dict.fromkeys(ARTICLES, "")}
 _ANY_MARK = re.compile(f"[{re.escape(MARKS)}]")
-_DIGIT_COMMA = re.compile(r"\d,\d")
+_DIGIT_COMMA = re.compile(r"[0-9],[0-9]")
 # The official look-behind is mistyped, so that only what follows a period counts.
-_PERIOD = re.compile(r"\.(?!\d)")
+_PERIOD = re.compile(r"\.(?![0-9])")
+_PERIOD_OF_PYTHON_3 = re.compile(r"\.(?!\d)")
 # re.UNICODE stands where re.sub takes the number of replacements: only so many periods go.
 _MOST_PERIODS = 32
+# To Python 2 the Mongolian vowel separator is a blank, and letters become small one by one, wherever they stand.
+_VOWEL_SEPARATOR = "\u180e"
+_AS_PYTHON_2 = str.maketrans({"\u0130": "i", "\u03a3": "\u03c3", _VOWEL_SEPARATOR: " "})
 
 
 def clean(text: str) -> str:
@@ -66,7 +71,11 @@ def clean(text: str) -> str:
     >>> clean(" two\\tdogs\\n")
     'two dogs'
     """
-    return text.replace("\n", " ").replace("\t", " ").strip()
+    text = text.replace("\n", " ").replace("\t", " ").strip()
+    # Blanks of both kinds may take turns.
+    while _VOWEL_SEPARATOR in text[:1] + text[-1:]:
+        text = text.strip(_VOWEL_SEPARATOR).strip()
+    return text
 
 
 def process_punctuation(text: str) -> str:
@@ -78,13 +87,18 @@ def process_punctuation(text: str) -> str:
     >>> process_punctuation("red,white"), process_punctuation("red, white"), process_punctuation("10,000-20,000")
     ('red white', 'red white', '1000020000')
     """
+    without = _without_marks(text)
+    return _PERIOD.sub("", without, count=_MOST_PERIODS) if "." in without else without
+
+
+def _without_marks(text: str) -> str:
     without = text
     if _ANY_MARK.search(text):
         everywhere = _DIGIT_COMMA.search(text) is not None
         for mark in filter(text.__contains__, MARKS):
             next_to_blank = f"{mark} " in text or f" {mark}" in text
             without = without.replace(mark, "" if everywhere or next_to_blank else " ")
-    return _PERIOD.sub("", without, count=_MOST_PERIODS) if "." in without else without
+    return without
 
 
 def process_words(text: str) -> str:
@@ -93,7 +107,12 @@ def process_words(text: str) -> str:
     >>> process_words("The two dogs dont")
     "2 dogs don't"
     """
-    words = text.lower().split()
+    if not text.isascii():
+        text = text.translate(_AS_PYTHON_2)
+    return _known_words(text.lower().split())
+
+
+def _known_words(words: list[str]) -> str:
     return " ".join(filter(None, map(_WORDS.get, words, words)))
 
 
@@ -121,4 +140,6 @@ def evalai(text: str) -> str:
     >>> evalai("McDonald's, 1,000?")
     "mcdonald 's 1000"
     """
-    return official(text.lower().replace(",", "").replace("?", "").replace("'s", " 's"))
+    text = text.lower().replace(",", "").replace("?", "").replace("'s", " 's")
+    text = _without_marks(text.replace("\n", " ").replace("\t", " ").strip())
+    return _known_words(_PERIOD_OF_PYTHON_3.sub("", text, count=_MOST_PERIODS).split())

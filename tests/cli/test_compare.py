@@ -3,19 +3,25 @@
 import base64
 import functools
 import http.server
+import itertools
 import json
 import re
 import shutil
 import subprocess
 import threading
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from metrics.__main__ import main
 from metrics.bleu4 import scoring as bleu4
 from metrics.cider import scoring as cider
+from metrics.cli import entity, reports
+from metrics.entity_score import scoring as entity_score
 from metrics.utils.resampling import approximate_randomization, holm, paired_bootstrap
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,7 +59,7 @@ def statistics(scoring, path):
 
 @pytest.mark.parametrize("name, scoring", [("cider", cider), ("bleu4", bleu4)])
 def test_numbers_are_those_of_the_metrics_and_of_resampling(name, scoring, tmp_path):
-    result = compared(tmp_path, GOOD, PLAIN, options=["--n-resamples", "200", "--seed", "3"])
+    result = compared(tmp_path, GOOD, PLAIN, options=["--n-resamples", "200", "--seed", "3", "--test", "bootstrap"])
     one, other = statistics(scoring, GOOD), statistics(scoring, PLAIN)
     first, second = result["metrics"][name]["systems"]
     assert [first["score"], second["score"]] == pytest.approx([scoring.score(s)[name] for s in (one, other)])
@@ -83,6 +89,149 @@ def test_randomization_and_holm(tmp_path, capsys):
     assert [system["p_value_holm"] for system in others] == holm([expected["p_value"], 1.0])
     assert (others[1]["wins"], others[1]["ties"], others[1]["losses"]) == (0, 8, 0)
     assert "p (Holm)" in capsys.readouterr().out
+
+
+def made_up(monkeypatch, tmp_path, *systems, clusters=None):
+    """Files of as many systems, whose scores of the samples are those given: NaN where there is none."""
+    def measure(names, data, options):
+        values = np.array([float(text) for text in data.predictions])
+        statistics = {"entity_score": values, "recall": values, "similarity": values}
+        given = statistics, entity_score.score, entity_score.sample_scores
+        return [reports.make_report("entity_score", *given, "made up", options, entity.clusters(data))]
+
+    monkeypatch.setattr(entity, "measure", measure)
+    monkeypatch.setattr(entity, "clusters", lambda data: clusters)
+    paths = [write(tmp_path / f"{chr(97 + place)}.json",
+                   [{"image_id": i, "caption": str(value)} for i, value in enumerate(values)])
+             for place, values in enumerate(systems)]
+    references = write(tmp_path / "r.json", [{"image_id": i, "caption": "x"} for i in range(len(systems[0]))])
+    more = {"metrics": ["entity_score"], "references": references}
+    return lambda *options: compared(tmp_path, *paths, options=options, **more)
+
+
+def strict_json(path):
+    def refuse(constant):
+        raise ValueError(f"{constant} is no JSON")
+
+    return json.loads(path.read_text(), parse_constant=refuse)
+
+
+NONE = float("nan")
+
+
+def test_systems_are_compared_on_what_both_score(monkeypatch, tmp_path, capsys):
+    first = [0.5, NONE, 0.2, 0.9, NONE, 0.4, 0.1, 0.3]
+    second = [0.6, 0.7, NONE, 0.9, NONE, 0.1, 0.9, 0.8]
+    files = ["--html", str(tmp_path / "out.html"), "--markdown", str(tmp_path / "out.md"), "--worst", "9"]
+    made_up(monkeypatch, tmp_path, first, second)(*files)
+    result = strict_json(tmp_path / "out.json")
+    one, other = result["metrics"]["entity_score"]["systems"]
+    assert (one["score"], one["num_scored"]) == (pytest.approx(np.nanmean(first)), 6)
+    assert (other["score"], other["num_scored"]) == (pytest.approx(np.nanmean(second)), 6)
+    differences = np.array([0.1, 0.0, -0.3, 0.8, 0.5])
+    assert other["compared_scores"] == pytest.approx([2.2 / 5, 3.3 / 5])
+    assert (other["difference"], other["num_compared"]) == (pytest.approx(differences.mean()), 5)
+    assert other["left_out"] == {"first": 1, "second": 1, "both": 1}
+    assert (other["wins"], other["ties"], other["losses"]) == (3, 1, 1)
+    assert other["p_value"] == swap_test(differences)
+    assert sum(other["histogram"]["counts"]) == 4
+    assert [sample["id"] for sample in other["worst"]] == ["6", "7", "5", "0"]
+    assert [sample["scores"] for sample in other["worst"]] == [[0.1, 0.9], [0.3, 0.8], [0.4, 0.1], [0.5, 0.6]]
+    said = ("b is compared with a on the 5 images that both score; left out: 1 that only a leaves unscored, 1 that "
+            "only b does, 1 that both do.")  # fmt: skip
+    for shown in (*((tmp_path / f"out.{end}").read_text() for end in ("html", "md")), capsys.readouterr().out):
+        assert said in shown
+        assert "--no-entities zero scores them 0): a 6, b 6." in shown
+        assert not re.search(r"\bnan\b", shown, re.IGNORECASE)
+
+
+def swap_test(differences):
+    """The share of all ways to swap whose sum is at least as large."""
+    sums = [sum(sign * d for sign, d in zip(signs, differences))
+            for signs in itertools.product((1, -1), repeat=len(differences))]
+    return np.mean([abs(value) >= abs(sum(differences)) - 1e-9 for value in sums])
+
+
+SCORE = st.one_of(st.just(NONE), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=st.lists(st.tuples(SCORE, SCORE, SCORE), min_size=2, max_size=9))
+def test_comparing_is_comparing_the_shared_samples_alone(rows, monkeypatch, tmp_path):
+    systems = np.array(rows).T.tolist()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made_up(monkeypatch, tmp_path, *systems)("--n-resamples", "20", "--html", str(tmp_path / "out.html"))
+        _, *found = strict_json(tmp_path / "out.json")["metrics"]["entity_score"]["systems"]
+        assert not re.search(r"\bnan\b", (tmp_path / "out.html").read_text(), re.IGNORECASE)
+        for system, values in zip(found, systems[1:]):
+            shared = [(a, b) for a, b in zip(systems[0], values) if a == a and b == b]
+            assert system["num_compared"] == len(shared) == len(rows) - sum(system["left_out"].values())
+            if len(shared) < 2:
+                assert system["p_value"] is None and system["difference_interval"] is None
+                assert (system["difference"] is None) == (not shared)
+                continue
+            made_up(monkeypatch, tmp_path, *zip(*shared))("--n-resamples", "20")
+            alone = strict_json(tmp_path / "out.json")["metrics"]["entity_score"]["systems"][1]
+            keys = ("difference", "difference_interval", "p_value", "wins", "ties", "losses", "histogram")
+            assert {key: system[key] for key in keys} == {key: alone[key] for key in keys}
+
+
+def test_clusters_of_left_out_samples_are_left_out(monkeypatch, tmp_path):
+    first, second = [0.5, 0.5, NONE, 0.1, 0.1, 0.2], [0.6, 0.7, 0.1, 0.3, 0.1, 0.9]
+    result = made_up(monkeypatch, tmp_path, first, second, clusters=list("aabccd"))()
+    other = result["metrics"]["entity_score"]["systems"][1]
+    assert (result["clusters"], other["num_compared"]) == (4, 5)
+    assert other["p_value"] == swap_test([0.3, 0.2, 0.7])
+    assert result["note"].startswith("3 whole images are fewer than 50")
+
+
+def test_entities_of_real_captions(tmp_path, nltk_data, t5_folder):
+    captions = [["a man plays a guitar.", "she is talking.", "a dog."], ["a man.", "a stage.", "two dogs."],
+                ["they run.", "they run.", "they run."]]
+    paths = [write(tmp_path / f"{name}.json", [{"image_id": i, "caption": c} for i, c in enumerate(group)])
+             for name, group in zip("abc", captions)]
+    references = write(tmp_path / "r.json", [{"image_id": i, "caption": c} for i, c in enumerate(
+        ["a man with a guitar.", "a man on a stage.", "dogs run on grass."])])
+    options = ["--model-path", str(t5_folder), "--device", "cpu", "--html", str(tmp_path / "out.html")]
+    with pytest.warns(UserWarning, match="no pair has entities"):
+        compared(tmp_path, *paths, metrics=["entity_score"], references=references, options=options)
+    first, second, third = strict_json(tmp_path / "out.json")["metrics"]["entity_score"]["systems"]
+    assert [system["num_scored"] for system in (first, second, third)] == [2, 3, 0]
+    assert (second["num_compared"], second["left_out"]) == (2, {"first": 1, "second": 0, "both": 0})
+    assert third["score"] is None and third["difference"] is None and "p_value_holm" not in third
+    assert second["p_value_holm"] == second["p_value"]
+    assert not re.search(r"\b(nan|None)\b", (tmp_path / "out.html").read_text())
+    result = compared(tmp_path, *paths, metrics=["entity_score"], references=references,
+                      options=[*options, "--no-entities", "zero"])
+    systems = result["metrics"]["entity_score"]["systems"]
+    assert [system["num_scored"] for system in systems] == [3, 3, 3]
+    assert (systems[2]["score"], systems[2]["losses"], systems[2]["ties"]) == (0.0, 2, 1)
+
+
+@pytest.mark.parametrize("samples, options, test", [
+    (49, [], "randomization"), (50, [], "bootstrap"), (49, ["--test", "bootstrap"], "bootstrap"),
+    (50, ["--test", "randomization"], "randomization"),
+])
+def test_few_samples_take_randomization_and_say_so(samples, options, test, monkeypatch, tmp_path, capsys):
+    first, second = np.random.default_rng(samples).random((2, samples)).tolist()
+    result = made_up(monkeypatch, tmp_path, first, second)(*options)
+    tests = {"bootstrap": paired_bootstrap, "randomization": approximate_randomization}
+    one, other = ({key: np.array(values) for key in ("entity_score", "recall", "similarity")}
+                  for values in (first, second))
+    assert result["test"] == test
+    expected = tests[test](entity_score.score, one, other)["entity_score"]["p_value"]
+    assert result["metrics"]["entity_score"]["systems"][1]["p_value"] == expected
+    said = "49 images are fewer than 50: bootstrap intervals of so few are too narrow, and p-values "
+    assert (said in capsys.readouterr().out) == (samples < 50)
+
+
+def test_score_says_where_intervals_are_of_few(tmp_path, capsys):
+    command = ["score", "cider", "--predictions", GOOD, "--references", REFERENCES]
+    assert main(command) == 0
+    assert "too narrow" not in capsys.readouterr().out
+    assert main([*command, "--confidence-level", "0.9"]) == 0
+    assert "8 samples are fewer than 50: bootstrap intervals of so few are too narrow\n" in capsys.readouterr().out
 
 
 def test_order_of_rows_does_not_matter(tmp_path):

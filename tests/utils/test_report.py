@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -43,6 +44,16 @@ def test_intervals_are_those_of_resampling(name, compute):
     low, high = results["confidence_interval"][name]
     assert low < results[name] < high
     json.dumps(results)
+
+
+def test_intervals_of_few_samples_come_with_a_warning(compute):
+    with pytest.warns(UserWarning, match="^6 samples are fewer than 50: bootstrap intervals of so few are"):
+        compute(confidence_level=0.9)
+    with pytest.warns(UserWarning, match="^3 clusters are fewer than 50"):
+        compute(confidence_level=0.9, clusters=LABELS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compute(by=LABELS)
 
 
 def test_the_other_results_stay_as_they_are(compute):

@@ -1,6 +1,10 @@
 """Intervals against SciPy's, coverage and calibration by simulation, sacrebleu's tests on the same data."""
 
 import copy
+import itertools
+import re
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +27,8 @@ from metrics.utils.resampling import (
     standard_error,
 )
 from metrics.vqa_accuracy import scoring as vqa
+from tests.benchmarks import bench_few_samples
+from tests.stress import rounds
 
 
 def score_mean(statistics, weights=None):
@@ -212,10 +218,62 @@ def test_a_system_does_not_differ_from_itself(name, test):
 def test_randomization_of_few_samples_meets_the_exact_test():
     # Of the 2^n ways to swap, only none and all make a difference as large; sums in other orders are other floats,
     # and still count as equal.
-    found = approximate_randomization(score_mean, of([0, 0, 0, 0]), of([0.1, 0.7, 0.2, 0.3]), 20000)["mean"]
-    assert found["p_value"] == pytest.approx(2 / 16, abs=0.01)
-    found = approximate_randomization(score_mean, of([0.1, 0.2, 0.3]), of([0.4, 0.5, 0.6]), 20000)["mean"]
-    assert found["p_value"] == pytest.approx(2 / 8, abs=0.01)
+    for samples, trials, tolerance in ((4, 20000, 0), (4, 16, 0), (11, 1000, 0.02), (11, 2047, 0.02), (11, 2048, 0)):
+        second = np.random.default_rng(samples).random(samples)
+        found = approximate_randomization(score_mean, of([0] * samples), of(second), trials)["mean"]
+        assert found["p_value"] == pytest.approx(2 / 2**samples, abs=tolerance)
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("clusters", [None, [0, 1, 1, 2, 3, 3, 4]], ids=["samples", "clusters"])
+def test_all_swaps_are_tried_where_they_are_few(name, clusters):
+    score, first = random_statistics(7)[name]
+    second = random_statistics(7, seed=1)[name][1]
+    labels = np.arange(7) if clusters is None else np.array(clusters)
+    wanted = abs(score(second)[name] - score(first)[name])
+    larger = []
+    for swapped in itertools.product((False, True), repeat=labels.max() + 1):
+        rows = np.array(swapped)[labels]
+        one, other = ({key: np.where(chosen.reshape(-1, *[1] * (first[key].ndim - 1)), second[key], first[key])
+                       for key in first} for chosen in (rows, ~rows))
+        larger.append(abs(score(other)[name] - score(one)[name]) >= wanted - 1e-9)
+    for seed in (0, 1):
+        found = approximate_randomization(score, first, second, 1000, seed, clusters)[name]
+        assert found["p_value"] == np.mean(larger)
+
+
+SIMULATED = {"scores": bench_few_samples.SCORES, "answers": bench_few_samples.HALF, "rare": bench_few_samples.RARE,
+             "skewed": bench_few_samples.SKEWED}
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("kind", SIMULATED.values(), ids=SIMULATED)
+@pytest.mark.parametrize("samples", [5, 8, 12, 30, 49])
+def test_randomization_calls_no_more_equal_systems_different_than_it_says(samples, kind):
+    sets = rounds(600, 20_000)
+    found = bench_few_samples.called_different(approximate_randomization, kind, samples, sets, 1, rounds(400, 1000))
+    assert found <= 0.05 + 3 * (0.05 * 0.95 / sets) ** 0.5
+
+
+def test_bootstrap_of_few_samples_is_why():
+    sets = 600
+    error = 3 * (0.06 * 0.94 / sets) ** 0.5
+    found = {samples: bench_few_samples.called_different(paired_bootstrap, bench_few_samples.SCORES, samples, sets)
+             for samples in (8, resampling.FEW_UNITS)}
+    assert found[8] > 0.06 + error and found[resampling.FEW_UNITS] <= 0.06 + error
+
+
+def test_table_of_few_samples_is_what_the_simulation_finds():
+    text = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \|((?: \d+ \|){7})$", text, re.MULTILINE)
+    assert {int(samples) for samples, _ in rows} >= {5, 8, 20, 50}
+    for samples, cells in rows:
+        if int(samples) in (8, 50):
+            written = np.array(cells.split("|")[:-1], float) / 100
+            sets = 800
+            found = np.array(bench_few_samples.row(int(samples), sets)) / 100
+            error = np.sqrt(np.maximum(written * (1 - written), 0.01) / sets)
+            assert (np.abs(found - written) <= 0.005 + 3.5 * error).all()
 
 
 @pytest.mark.parametrize("test", [paired_bootstrap, approximate_randomization])
@@ -255,6 +313,21 @@ def test_blocks_change_nothing(name, clusters, monkeypatch):
     for cells in (1, 50 * 7):
         monkeypatch.setattr(resampling, "_CELLS", cells)
         assert everything() == pytest.approx(whole, rel=1e-12)
+
+
+@pytest.mark.parametrize("rows, clusters, by, message", [
+    (49, None, None, "^49 samples are fewer than 50: bootstrap intervals of so few are too narrow$"),
+    (100, list(range(10)) * 10, None, "^10 clusters are fewer than 50"),
+    (100, None, ["a"] * 60 + ["b"] * 40, "^1 of 2 labels have fewer than 50 samples: their intervals are too narrow$"),
+    (200, list(range(100)) * 2, ["a"] * 100 + ["b"] * 60 + ["c"] * 40, "^1 of 3 labels have fewer than 50 clusters"),
+    (50, None, None, None), (100, list(range(50)) * 2, None, None), (100, None, ["a"] * 50 + ["b"] * 50, None),
+])
+def test_few_samples_are_warned_of(rows, clusters, by, message):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        resampling.warn_few(rows, clusters, by)
+    assert len(caught) == bool(message)
+    assert not message or re.search(message, str(caught[0].message))
 
 
 def test_seeds_and_labels():

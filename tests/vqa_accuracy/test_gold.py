@@ -18,9 +18,9 @@ def test_normalizer(shared):
     rows = read(shared, "normalizer")
     wrong = []
     for row in rows:
-        want = {**row, **row.get("py3", {})}
-        got = clean(row["input"]), process_punctuation(want["stripped"]), official(row["input"])
-        if got != (want["stripped"], want["after_punct"], want["normalized"]):
+        # What the official code gives, unchanged; "py3" is what its translation to Python 3 makes of 31 strings.
+        got = clean(row["input"]), process_punctuation(row["stripped"]), official(row["input"])
+        if got != (row["stripped"], row["after_punct"], row["normalized"]):
             wrong.append((row, got))
     assert len(rows) == 50_878
     assert not wrong, wrong[:5]

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import re
 import warnings
 
 import numpy as np
@@ -13,7 +14,7 @@ from metrics.vqa_accuracy.answers import number_answers
 from metrics.vqa_accuracy.diagnosis import STYLES, lost_to_style
 from metrics.vqa_accuracy.inputs import check_answers, check_labels
 from metrics.vqa_accuracy.measures import anls, levenshtein, relaxed_accuracy
-from metrics.vqa_accuracy.normalizer import CONTRACTIONS, evalai, official
+from metrics.vqa_accuracy.normalizer import ARTICLES, CONTRACTIONS, MARKS, NUMBER_WORDS, evalai, official
 from metrics.vqa_accuracy.protocols import resolve_protocol
 from metrics.vqa_accuracy.scoring import (
     sample_scores,
@@ -85,6 +86,42 @@ def test_ceiling_of_few_answers(count, ceiling):
 ])
 def test_official_normaliser_with_its_quirks(text, expected):
     assert official(text) == expected
+
+
+# The official code is Python 2: what it gives for texts that Python 3 reads otherwise.
+@pytest.mark.parametrize("text, expected", [
+    ("yes.\u0663.\u0663", "yes\u0663\u0663"), ("\u0663,\u0664", "\u0663 \u0664"), ("1,\u0664-2", "1 \u0664 2"),
+    ("5.\uff13", "5\uff13"), ("\u0663.5.", "\u0663.5"),
+    ("\u0130stanbul", "istanbul"), ("\u039f\u0394\u039f\u03a3", "\u03bf\u03b4\u03bf\u03c3"),
+    ("\u180e two\u180edogs \u180e \u180e", "2 dogs"), ("\u180e", ""), ("two\u180e", "2"), ("\u180e ,x", "x"),
+])
+def test_official_normaliser_reads_as_python_2(text, expected):
+    assert official(text) == expected
+
+
+def test_digits_of_other_scripts_as_each_code_reads_them():
+    row = "yes.\u0663.\u0663", ["no"] * 9 + ["yes\u0663.\u0663"]
+    for normalization, expected in {"official": 0.3, "always": 0.3, "official-2017": 0.3, "evalai": 0.0}.items():
+        assert accuracy(*row, normalization=normalization) == pytest.approx(expected)
+    # Python 3 reads these as numbers, and so does pix2struct.
+    assert relaxed_accuracy("\u0665", ["5"]) == relaxed_accuracy("1_000", ["1000"]) == 1
+
+
+def python_3_normaliser(text):
+    """mmf's EvalAI processor, straight from its description: everything is Python 3's."""
+    text = re.sub(r"'s", " 's", re.sub(r"[,?]", "", text.lower())).replace("\n", " ").replace("\t", " ").strip()
+    changed = text
+    for mark in MARKS:
+        changed = changed.replace(mark, "" if f"{mark} " in text or f" {mark}" in text else " ")
+    words = re.sub(r"\.(?!\d)", "", changed, count=32).lower().split()
+    words = [NUMBER_WORDS.get(word, word) for word in words]
+    return " ".join(CONTRACTIONS.get(word, word) for word in words if word not in ARTICLES)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text("aI1.,?-' \n\u0663\u0130\u03a3\u180e", max_size=12))
+def test_evalai_reads_as_python_3(text):
+    assert evalai(text) == python_3_normaliser(text)
 
 
 def test_tables():
