@@ -53,7 +53,8 @@ def sample_statistics(
     check_options(orders={"max_order": max_order})
     if counts is not None:
         return _count_matches(counts, max_order)
-    encoder, blocks = encoder or Encoder(tokenizer), (slice(i, i + _BLOCK) for i in range(0, len(references), _BLOCK))
+    encoder = Encoder(tokenizer) if encoder is None else encoder
+    blocks = (slice(i, i + _BLOCK) for i in range(0, len(references), _BLOCK))
     counted = (caption_counts(predictions[block], references[block], max_order, encoder) for block in blocks)
     parts = [_count_matches(counts, max_order) for counts in counted]
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
