@@ -184,7 +184,9 @@ class CiderReward:
         self._forget()
 
     def _forget(self) -> None:
-        self._encoder, self._groups = self._new_encoder(), OrderedDict()
+        # The groups first: under another numbering they are wrong, should an interrupt come between the two.
+        self._groups = OrderedDict()
+        self._encoder = self._new_encoder()
         if self._fits:
             keys, frequency = self._table.packed(_BITS)
             idf = np.log(self._table.num_images) - np.log(np.maximum(frequency, 1))
