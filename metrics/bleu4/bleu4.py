@@ -22,7 +22,7 @@ from .base import Checked, features_of
 from .ngrams import caption_counts
 from .ptb import ptb
 from .resampling import confidence_interval
-from .scoring import sample_scores, sample_statistics, score, signature_settings
+from .scoring import corpus_scores, sample_scores, sample_statistics, signature_settings, warn_of_few_ngrams
 from .tokenizers import resolve
 from .trainer import ComputeMetrics
 
@@ -48,8 +48,9 @@ Args:
     predictions: one caption per image (str), or one list of token ids.
     references: the reference captions of each image (list of str; one str is one reference), or lists of token ids.
     max_order: highest order of n-grams, 4.
-    smoothing: what becomes of an order without a match: True (default, 1 / (total + 1)), False (0), "epsilon",
-        "add-k", "exp" (methods 1, 2, 3 of Chen and Cherry) or "coco" (bleu_scorer.py, to the digit).
+    smoothing: what becomes of an order without a match: True (default, 1 / (total + 1), at most the least precision
+        of the orders below it), False (0), "epsilon", "add-k", "exp" (methods 1, 2, 3 of Chen and Cherry) or "coco"
+        (bleu_scorer.py, to the digit).
     effective_order: leaves out orders without any n-gram, so that a short exact match is 1.0; False.
     tokenizer: "ptb" (default, COCO's), "13a", "whitespace", "char", "none" (token ids) or a callable str -> list[str].
     per_sample: adds scores and statistics of every sample in input order; False.
@@ -75,7 +76,7 @@ Examples:
     >>> round(results["bleu4"], 4)
     0.4204
     >>> bleu4.signature()
-    'bleu4|smooth:yes|eff:no|tok:ptb|len:closest|refs:1-2|v:0.1.0'
+    'bleu4|smooth:capped|eff:no|tok:ptb|len:closest|refs:1-2|v:0.1.0'
 """
 
 
@@ -120,6 +121,8 @@ class Bleu4(Checked, evaluate.Metric):
             return {**sample_scores(statistics, **formula), **statistics}
 
         asked = (per_sample, confidence_level, n_resamples, seed, clusters, by)
-        results = self._report(statistics, partial(score, **formula), samples, *asked)
+        results = self._report(statistics, partial(corpus_scores, **formula), samples, *asked)
+        # Once, and not for each label of `by`.
+        warn_of_few_ngrams(statistics, **formula)
         self._sign(references, max_order=max_order, tokenizer=tokenizer, **formula)
         return results

@@ -4,6 +4,7 @@ Candidates are compared with the closest reference length, ties to the shorter. 
 its statistics; BLEU of a corpus is one formula over their sums, BLEU of a sample the same formula over its own.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -53,7 +54,8 @@ def sample_statistics(
     check_options(orders={"max_order": max_order})
     if counts is not None:
         return _count_matches(counts, max_order)
-    encoder, blocks = encoder or Encoder(tokenizer), (slice(i, i + _BLOCK) for i in range(0, len(references), _BLOCK))
+    encoder = Encoder(tokenizer) if encoder is None else encoder
+    blocks = (slice(i, i + _BLOCK) for i in range(0, len(references), _BLOCK))
     counted = (caption_counts(predictions[block], references[block], max_order, encoder) for block in blocks)
     parts = [_count_matches(counts, max_order) for counts in counted]
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
@@ -117,9 +119,25 @@ def score(
     Raises:
         ValueError: The smoothing is unknown.
 
-    >>> round(score(sample_statistics(["a cat on the mat"], [["a cat sits on a mat"]]))["bleu4"], 4)
-    0.2942
+    Warns:
+        UserWarning: Without weights, where an order has few n-grams: see `warn_of_few_ngrams`.
+
+    >>> round(score(sample_statistics(["a cat sits on the mat"], [["a cat sits on a mat"]]))["bleu4"], 4)
+    0.5373
     """
+    results = corpus_scores(statistics, smoothing, effective_order, weights)
+    if weights is None:
+        warn_of_few_ngrams(statistics, smoothing, effective_order)
+    return results
+
+
+def corpus_scores(
+    statistics: dict[str, np.ndarray],
+    smoothing: bool | str = True,
+    effective_order: bool = False,
+    weights: np.ndarray | None = None,
+) -> dict[str, float | list[float] | np.ndarray]:
+    """What `score` returns, without its warning: for parts of a set, such as the rows of one label."""
     sums = {key: values.sum(axis=0) if weights is None else weights @ values for key, values in statistics.items()}
     bleu, precisions, brevity_penalty = bleu_by_order(sums, smoothing, effective_order)
     by_order = {f"bleu{order}": bleu[..., order - 1] for order in range(1, bleu.shape[-1] + 1)}
@@ -134,6 +152,31 @@ def score(
         "reference_length": referred,
     }
     return results if weights is not None else {key: value.tolist() for key, value in results.items()}
+
+
+def warn_of_few_ngrams(statistics: dict[str, np.ndarray], smoothing: bool | str, effective_order: bool) -> None:
+    """Says which orders have too few n-grams for their precision to mean something, and how few.
+
+    These are orders with fewer n-grams than there are candidates (captions are short, or have no blanks), and orders
+    of which no n-gram is in a reference, so that smoothing alone makes the precision. Nothing is said where no word is
+    in a reference, because the score is 0 then whatever the other orders are.
+    """
+    matches, totals = statistics["matches"].sum(axis=0), statistics["totals"].sum(axis=0)
+    few = (totals < len(statistics["totals"])) | ((matches == 0) & (smoothing is not False))
+    if effective_order:
+        few &= totals > 0
+    found = [
+        f"{totals[place]} {place + 1}-gram{'' if totals[place] == 1 else 's'} ({matches[place]} in a reference)"
+        for place in np.flatnonzero(few)
+        if place and matches[0]
+    ]
+    if found:
+        warnings.warn(
+            f"few n-grams for BLEU: {', '.join(found)} in all candidates ({len(statistics['totals'])}); the precision "
+            "of these orders is made by chance or smoothing. Score more or longer captions, or fewer orders "
+            "(max_order), and split texts without blanks (tokenizer)",
+            stacklevel=3,
+        )
 
 
 def sample_scores(
@@ -155,10 +198,11 @@ def bleu_by_order(
 
     Args:
         statistics: `matches` and `totals` (..., max_order), `candidate_length` and `reference_length` (...).
-        smoothing: True makes a zero count of an order 1 / (total + 1); False leaves 0; "epsilon" makes it 0.1 / total
-            (method 1 of Chen and Cherry, 2014), "exp" 1 / (2^k total) for the k-th zero (their 3); "add-k" adds 1 to
-            counts and totals of all orders above 1 (their 2). "coco" is bleu_scorer.py's: 1e-15 on every numerator,
-            1e-9 on every denominator. Under all but "coco" nothing in common is 0.
+        smoothing: True makes a zero count of an order 1 / (total + 1), and no more than the least precision of the
+            orders below it, so that BLEU does not rise by an order without a match; False leaves 0; "epsilon" makes
+            it 0.1 / total (method 1 of Chen and Cherry, 2014), "exp" 1 / (2^k total) for the k-th zero (their 3);
+            "add-k" adds 1 to counts and totals of all orders above 1 (their 2). "coco" is bleu_scorer.py's: 1e-15 on
+            every numerator, 1e-9 on every denominator. Under all but "coco" nothing in common is 0.
         effective_order: Leaves out the orders without any n-gram; they make BLEU 0 otherwise. Not used by "coco".
 
     Returns:
@@ -197,7 +241,10 @@ def _precisions(matches: np.ndarray, totals: np.ndarray, smoothing: bool | str) 
     elif smoothing == "add-k":
         above_one = (totals > 0) & (np.arange(totals.shape[-1]) > 0)
         numerators, denominators = numerators + above_one, denominators + above_one
-    return np.divide(numerators, denominators, where=totals > 0, out=np.zeros(numerators.shape))
+    precisions = np.divide(numerators, denominators, where=totals > 0, out=np.zeros(numerators.shape))
+    if smoothing is True:
+        precisions = np.where(zero, np.minimum.accumulate(precisions, axis=-1), precisions)
+    return precisions
 
 
 def _brevity_penalty(candidate_length: np.ndarray, reference_length: np.ndarray) -> np.ndarray:
@@ -223,7 +270,8 @@ def signature_settings(
 ) -> tuple[str, dict]:
     """The name and the settings that a signature shows."""
     return f"bleu{max_order}", {
-        "smooth": smoothing,
+        # Named after its rule, since it is no rule that others know as "smoothed".
+        "smooth": "capped" if smoothing is True else smoothing,
         "eff": effective_order,
         "tok": "ids" if tokenizer == "none" else resolve(tokenizer).name,
         "len": "closest",
@@ -253,4 +301,4 @@ def bleu4(
     1.0
     """
     predictions, references = check_captions([generated], [references])
-    return float(score(sample_statistics(predictions, references), smoothing)["bleu4"])
+    return float(corpus_scores(sample_statistics(predictions, references), smoothing)["bleu4"])

@@ -58,7 +58,7 @@ Args:
     scale: 10.0, so that scores are 0..10.
     tokenizer: "ptb" (default, COCO's), "13a", "whitespace", "char", "none" (token ids) or a callable str -> list[str].
     stem: maps words to Porter stems (the paper's form of "cider"); False.
-    end_token: appended to every caption; None.
+    end_token: appended to every caption, a str for texts and an int for ids; None.
     document_frequencies: "corpus" (of the references passed), a saved table's path, or a table or its to_dict().
     per_sample: adds the scores of every image in input order; False.
     confidence_level: such as 0.95, adds percentile bootstrap intervals of all values; None adds none.
@@ -168,7 +168,7 @@ class Cider(Checked, evaluate.Metric):
             A table as from `document_frequencies`.
 
         Raises:
-            ValueError: The file is no such pickle, or N is missing or impossible.
+            ValueError: The file is no such pickle, or N is missing, impossible or below a document frequency.
         """
         return DocumentFrequencies.from_pickle(path, num_images, tokenizer, end_token)
 
@@ -198,7 +198,7 @@ class Cider(Checked, evaluate.Metric):
             process, make it by `metrics.cider.reward.CiderReward`.
 
         Raises:
-            ValueError: The table was made with other settings, or an option is out of range.
+            ValueError: The table was made with other settings or of one image, or an option is out of range.
         """
         settings = (variant, n, sigma, scale, tokenizer, stem, end_token)
         return CiderReward(document_frequencies, *settings, references, cache_size)

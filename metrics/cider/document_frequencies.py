@@ -17,7 +17,7 @@ import numpy as np
 
 from .base import check_options
 from .foreign_tables import read_pickle
-from .ngrams import Encoder, count_ngrams
+from .ngrams import Encoder, check_end_token, count_ngrams
 from .tokenizers import resolve
 
 _FORMAT = 1
@@ -51,9 +51,16 @@ class DocumentFrequencies:
         stem: Whether words were mapped to their stems.
         end_token: Token appended to every caption, or None.
         final: Whether n-grams of a single image were dropped; such a table scores the same but cannot be merged.
+
+    Raises:
+        ValueError: A frequency is negative or above num_images.
+        TypeError: end_token is an int for texts, or a str for token ids.
     """
 
     def __init__(self, levels, vocabulary, num_images, n, tokenizer="ptb", stem=False, end_token=None, final=False):
+        check_end_token(end_token, are_texts=tokenizer != "none")
+        for order, (_, counts) in enumerate(levels, start=1):
+            _check_frequencies(counts, order, num_images)
         self.levels, self.vocabulary = levels, list(vocabulary)
         self.num_images, self.n, self.tokenizer = int(num_images), int(n), tokenizer
         self.stem, self.end_token, self.final = bool(stem), end_token, bool(final)
@@ -81,6 +88,7 @@ class DocumentFrequencies:
 
         Raises:
             ValueError: There is no image, or one without references; n or stem is of another kind.
+            TypeError: end_token is an int for texts, or a str for ids.
 
         >>> table = DocumentFrequencies.from_references([["a cat", "the cat"], ["a dog"]])
         >>> table.num_images, table["a"], table["the", "cat"], table["bird"]
@@ -92,7 +100,7 @@ class DocumentFrequencies:
         if not len(sizes) or not sizes.all():
             place = f"references[{int(np.argmin(sizes))}]" if len(sizes) else "references"
             raise ValueError(f"{place} is empty, expected at least one")
-        encoder = encoder or Encoder(tokenizer, stem, end_token)
+        encoder = Encoder(tokenizer, stem, end_token) if encoder is None else encoder
         tokens, lengths = encoder.encode(list(chain.from_iterable(references)))
         vocabulary = encoder.vocabulary
         sample = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
@@ -242,7 +250,7 @@ class DocumentFrequencies:
         """Makes a table from a file's path, from `to_dict()`, or from an object that has `to_dict()`.
 
         Raises:
-            ValueError: The file or mapping is no such table.
+            ValueError: The file or mapping is no such table, or holds frequencies that no N images can have.
             TypeError: It is none of these.
         """
         if isinstance(table, cls):
@@ -308,7 +316,8 @@ class DocumentFrequencies:
             end_token: The token that its captions end with, or None.
 
         Raises:
-            ValueError: See `foreign_tables.read_pickle`.
+            ValueError: See `foreign_tables.read_pickle`; a frequency is negative or above N.
+            TypeError: end_token is an int for texts, or a str for ids.
         """
         frequencies, num_images = read_pickle(path, num_images)
         return _from_grams(frequencies, num_images, tokenizer, end_token)
@@ -329,6 +338,19 @@ def _check_table(table: Mapping) -> None:
         kinds = {array.dtype.kind for array in (keys, frequencies) if array.size}
         if kinds - {"i"} or keys.shape != frequencies.shape or keys.ndim != 1 or (np.diff(keys) <= 0).any():
             raise ValueError(f"keys_{k} and frequencies_{k} are not ascending integers and as many integers")
+        # Before they are made narrower.
+        _check_frequencies(frequencies, k, table["num_images"])
+
+
+def _check_frequencies(frequencies: np.ndarray, order: int, num_images: int) -> None:
+    """Raises a ValueError where an n-gram is in fewer images than none or in more than there are."""
+    low, high = frequencies.min(initial=0), frequencies.max(initial=0)
+    if low < 0 or high > num_images:
+        wrong = low if low < 0 else high
+        raise ValueError(
+            f"the document frequency of an n-gram of order {order} is {wrong}, expected 0 to num_images={num_images}: "
+            "is the number of images right?"
+        )
 
 
 def _level(parent: np.ndarray, last: np.ndarray, frequency: np.ndarray, vocabulary_size: int):
@@ -360,6 +382,8 @@ def _from_grams(frequencies: Mapping, num_images: float, tokenizer: str, end_tok
             key=lambda gram: (places[gram[:-1]], number_of[gram[-1]]),
         )
         keys = [places[gram[:-1]] * len(vocabulary) + number_of[gram[-1]] for gram in level]
-        levels.append((np.array(keys, np.int64), np.array([grams.get(gram, 0) for gram in level], np.int32)))
+        counts = np.array([grams.get(gram, 0) for gram in level])
+        _check_frequencies(counts, depth, num_images)
+        levels.append((np.array(keys, np.int64), counts.astype(np.int32)))
         places = {gram: place for place, gram in enumerate(level)}
     return DocumentFrequencies(levels, vocabulary, num_images, n, tokenizer, False, end_token)

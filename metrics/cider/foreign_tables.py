@@ -46,8 +46,8 @@ def _gram(gram) -> tuple:
 
 
 def _count(frequency, gram) -> int:
-    if not isinstance(frequency, int | float) or not math.isfinite(frequency):
-        raise ValueError(f"the document frequency of {gram!r} is {frequency!r}, expected a number")
+    if not isinstance(frequency, int | float) or not math.isfinite(frequency) or int(frequency) != frequency:
+        raise ValueError(f"the document frequency of {gram!r} is {frequency!r}, expected a whole number")
     return int(frequency)
 
 

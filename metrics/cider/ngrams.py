@@ -10,9 +10,12 @@ frequencies and matches need.
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice
+from numbers import Integral
+from threading import RLock
 
 import numpy as np
 
+from .base import describe
 from .tokenizers import Tokenizer, resolve
 
 # Captions whose chunks are held as strings at one time: what fits a processor's cache, a third faster than more.
@@ -43,6 +46,8 @@ class _Pieces(dict):
         return number
 
     def add(self, tokens: Iterable[str]) -> int:
+        # An interrupt may have left tokens of a piece that was never numbered.
+        del self._tokens[self._ends[-1] :]
         self._tokens.extend(map(self._words.__getitem__, tokens))
         self._ends.append(len(self._tokens))
         return len(self._ends) - 1
@@ -90,10 +95,15 @@ def _split(tokenizer: Tokenizer, text: str) -> list[str]:
 class Encoder:
     """Turns captions into token numbers. It keeps chunks and numbers, so that later captions cost less.
 
+    Several threads may call it: one at a time is let in. A copy, also one of another process, has the same numbers
+    and goes on alone. An encoder is of texts or of token ids, whichever it had first. One that has seen no token has
+    the length 0 and so is false: ask `is None` where it may be absent.
+
     Args:
         tokenizer: A name or callable, see `tokenizers.resolve`; not used for token ids.
         stem: Maps every word to its Porter stem, as nltk's PorterStemmer() makes it.
-        end_token: Appended to every caption, as the rewards of self-critical training do; None appends nothing.
+        end_token: Appended to every caption, as the rewards of self-critical training do; None appends nothing. A
+            str for texts, an int for token ids.
         vocabulary: Tokens that are numbered first, in this order.
 
     Raises:
@@ -112,20 +122,40 @@ class Encoder:
         end_token: str | int | None = None,
         vocabulary: Iterable = (),
     ):
-        self._tokenizer, self._stem, self._end_token = resolve(tokenizer), stem, end_token
-        self._words, self._stems, self._stem_of = _Numbering(), _Numbering(), array("i")
+        self._settings = tokenizer, stem, end_token
+        self._begin((), ())
         for token in vocabulary:
-            (self._stems if stem else self._words)[token]
+            self._numbers[token]
+
+    def _begin(self, words: Iterable, stems: Iterable) -> None:
+        """Numbers these words and stems first; no chunk is known."""
+        tokenizer, self._stem, self._end_token = self._settings
+        self._tokenizer, self._lock = resolve(tokenizer), RLock()
+        self._words, self._stems, self._stem_of = _Numbering(), _Numbering(), array("i")
+        for numbering, tokens in ((self._words, words), (self._stems, stems)):
+            numbering.update(zip(tokens, range(len(tokens))))
+        self._numbers = self._stems if self._stem else self._words
         self._pieces = _Pieces(self._tokenizer, self._words)
+        self._are_texts = None
+
+    def __getstate__(self) -> tuple:
+        with self._lock:
+            return self._settings, self._are_texts, list(self._words), list(self._stems)
+
+    def __setstate__(self, state: tuple) -> None:
+        self._settings, are_texts, words, stems = state
+        self._begin(words, stems)
+        self._are_texts = are_texts
 
     def __len__(self) -> int:
         """The number of tokens seen so far."""
-        return len(self._stems if self._stem else self._words)
+        return len(self._numbers)
 
     @property
     def vocabulary(self) -> list:
         """The tokens that the numbers stand for."""
-        return list(self._stems if self._stem else self._words)
+        with self._lock:
+            return list(self._numbers)
 
     def encode(self, captions: Sequence[str] | Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
         """Encodes texts, or lists of token ids.
@@ -135,26 +165,39 @@ class Encoder:
 
         Raises:
             ValueError: Texts come with tokenizer="none", or ids with stem=True.
-            TypeError: A callable tokenizer returned something other than a list of str.
+            TypeError: A callable tokenizer returned something other than a list of str; texts come after ids or ids
+                after texts; or `end_token` is an int for texts, a str for ids.
         """
-        tokens, lengths = self._words_of(captions)
-        if self._stem:
-            tokens = self._stem_words(tokens)
-        if self._end_token is not None:
-            end = (self._stems if self._stem else self._words)[self._end_token]
-            tokens, lengths = np.insert(tokens, np.cumsum(lengths), end), lengths + 1
-        return tokens, lengths
+        with self._lock:
+            tokens, lengths = self._words_of(captions)
+            if self._stem:
+                tokens = self._stem_words(tokens)
+            if self._end_token is not None:
+                end = self._numbers[self._end_token]
+                tokens, lengths = np.insert(tokens, np.cumsum(lengths), end), lengths + 1
+            return tokens, lengths
 
     def _words_of(self, captions) -> tuple[np.ndarray, np.ndarray]:
-        if not len(captions) or not isinstance(captions[0], str):
-            if self._stem and len(captions):
-                raise ValueError("stem=True needs texts, found token ids")
+        if not len(captions):
             return _encode_lists(captions, self._words)
-        if self._tokenizer.split is None:
-            raise ValueError("tokenizer='none' takes token ids, found texts; 'whitespace' splits tokenized texts")
+        self._check_kind(isinstance(captions[0], str))
+        if not self._are_texts:
+            return _encode_lists(captions, self._words)
         if self._tokenizer.split_chunk is None:
             return _encode_lists((_split(self._tokenizer, text) for text in captions), self._words)
         return self._look_up_chunks(captions)
+
+    def _check_kind(self, are_texts: bool) -> None:
+        """Remembers what the captions are, and refuses the others and what does not go with them."""
+        found, other = ("texts", "token ids") if are_texts else ("token ids", "texts")
+        if self._are_texts is (not are_texts):
+            raise TypeError(f"captions are {found}, expected {other} as those before: their tokens never meet")
+        if are_texts and self._tokenizer.split is None:
+            raise ValueError("tokenizer='none' takes token ids, found texts; 'whitespace' splits tokenized texts")
+        if self._stem and not are_texts:
+            raise ValueError("stem=True needs texts, found token ids")
+        check_end_token(self._end_token, are_texts)
+        self._are_texts = are_texts
 
     def _look_up_chunks(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         blocks = (texts[i : i + _BLOCK] for i in range(0, len(texts), _BLOCK))
@@ -171,6 +214,22 @@ class Encoder:
         stem, new = PorterStemmer().stem, islice(self._words, len(self._stem_of), None)
         self._stem_of.extend([self._stems[stem(word)] for word in new])
         return np.array(self._stem_of, np.int32)[tokens]
+
+
+def check_end_token(end_token: str | int | None, are_texts: bool) -> None:
+    """Refuses an end token that is no token of such captions: it would be a word that no caption can have.
+
+    Raises:
+        TypeError: It is an int for texts, or a str for token ids.
+
+    >>> check_end_token(1, are_texts=True)
+    Traceback (most recent call last):
+        ...
+    TypeError: end_token is int 1, expected str, as the captions are texts
+    """
+    kind, expected = (str, "str, as the captions are texts") if are_texts else (Integral, "int, as they are token ids")
+    if end_token is not None and (isinstance(end_token, bool) or not isinstance(end_token, kind)):
+        raise TypeError(f"end_token is {describe(end_token)}, expected {expected}")
 
 
 def _sort_by_gram(keys: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

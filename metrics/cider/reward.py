@@ -8,14 +8,15 @@ more than 65,535 tokens, CIDEr-R) takes the way of `scoring.sample_statistics`, 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from threading import RLock
 from typing import NamedTuple
 
 import numpy as np
 
 from .base import as_list, as_lists, check_captions, check_options, check_references, describe
 from .document_frequencies import DocumentFrequencies
-from .ngrams import Encoder, caption_counts
-from .scoring import VARIANTS, sample_scores, sample_statistics
+from .ngrams import Encoder, caption_counts, check_end_token
+from .scoring import VARIANTS, check_images, length_penalty, sample_scores, sample_statistics
 from .tokenizers import resolve
 
 _BITS = 16
@@ -53,6 +54,7 @@ class CiderReward:
 
     An instance is what TRL's GRPOTrainer takes among `reward_funcs`; `self_critical` is the form of SCST, and `scores`
     that of any other loop. It can be pickled (without what it has kept) where it was made by `metrics.cider.reward`.
+    Several threads may call one instance: what is kept is read and changed by one of them at a time.
 
     Args:
         document_frequencies: A table of the training references, its `to_dict()` or its path.
@@ -63,7 +65,8 @@ class CiderReward:
         cache_size: Samples whose references' vectors are kept, about 4 kB each.
 
     Raises:
-        ValueError: The table was made with other settings, or an option is out of range.
+        ValueError: The table was made with other settings or of one image, or an option is out of range.
+        TypeError: end_token is an int for texts, or a str for ids.
 
     >>> table = DocumentFrequencies.from_references([["a cat sits"], ["a dog runs"]])
     >>> reward = CiderReward(table)
@@ -92,12 +95,14 @@ class CiderReward:
             raise ValueError("document_frequencies is 'corpus', expected a table: those of a batch change with it")
         self._table = DocumentFrequencies.of(document_frequencies)
         self._table.check(n=n, tokenizer=resolve(tokenizer).name, stem=stem, end_token=end_token)
+        check_images(self._table)
         self._ids = resolve(tokenizer).split is None
+        check_end_token(end_token, are_texts=not self._ids)
         self._options = {"variant": variant, "n": n, "sigma": sigma, "tokenizer": tokenizer, "stem": stem,
                          "end_token": end_token}  # fmt: skip
         self._scale, self._column, self._cache_size = scale, references, cache_size
         self._fits = variant != "cider_r" and n * _BITS <= 64 and len(self._table.vocabulary) < _MOST_TOKENS
-        self.__name__ = f"{variant}_reward"
+        self.__name__, self._lock = f"{variant}_reward", RLock()
         self._forget()
 
     def __call__(self, prompts=None, completions=None, completion_ids=None, **columns) -> list[float]:
@@ -170,15 +175,18 @@ class CiderReward:
         return sample_scores({"similarity": similarity}, self._scale)["cider"]
 
     def __getstate__(self):
-        kept = ("_encoder", "_groups", "_packed_table")
+        kept = ("_encoder", "_groups", "_packed_table", "_lock")
         return {name: value for name, value in self.__dict__.items() if name not in kept}
 
     def __setstate__(self, state):
         self.__dict__.update(state)
+        self._lock = RLock()
         self._forget()
 
     def _forget(self) -> None:
-        self._encoder, self._groups = self._new_encoder(), OrderedDict()
+        # The groups first: under another numbering they are wrong, should an interrupt come between the two.
+        self._groups = OrderedDict()
+        self._encoder = self._new_encoder()
         if self._fits:
             keys, frequency = self._table.packed(_BITS)
             idf = np.log(self._table.num_images) - np.log(np.maximum(frequency, 1))
@@ -206,14 +214,20 @@ class CiderReward:
 
     def _similarity(self, candidates: list, references: list) -> np.ndarray:
         """Similarity per order (candidates, n)."""
-        if self._fits:
+        found = self._kept_vectors(candidates, references) if self._fits else None
+        if found is None:
+            return self._general_similarity(candidates, references)
+        return _compare(*found, self._options["variant"], self._options["sigma"])
+
+    def _kept_vectors(self, candidates: list, references: list) -> tuple[_Vectors, list[_Group]] | None:
+        """The vectors of candidates and of their references; None where tokens are too many to number."""
+        # Both sides under one numbering: between them no other thread may begin it anew.
+        with self._lock:
             if len(self._encoder) > _MOST_TOKENS:
                 self._forget()
             groups = self._groups_of(references)
-            vectors = self._vectors(candidates, np.arange(len(candidates))) if groups else None
-            if vectors:
-                return _compare(vectors, groups, self._options["variant"], self._options["sigma"])
-        return self._general_similarity(candidates, references)
+            vectors = None if groups is None else self._vectors(candidates, np.arange(len(candidates)))
+            return None if vectors is None else (vectors, groups)
 
     def _general_similarity(self, candidates: list, references: list) -> np.ndarray:
         groups = self._with_ends(self._checked_groups(references))
@@ -333,7 +347,7 @@ def _compare(candidates: _Vectors, groups: Sequence[_Group], variant: str, sigma
     cosine = np.divide(dot, norms, where=norms > 0, out=np.zeros(dot.shape))
     if variant == "cider_d":
         difference = candidates.length[sample] - np.concatenate([group.length for group in groups])
-        cosine *= np.exp(-(difference.astype(float) ** 2) / (2 * sigma**2))[:, None]
+        cosine *= length_penalty(difference, sigma)[:, None]
     return np.add.reduceat(cosine, first, axis=0) / num_references[:, None]
 
 

@@ -18,9 +18,8 @@ from .tokenizers import resolve
 
 VARIANTS = ("cider_d", "cider", "cider_r")
 SINGLE_IMAGE = (
-    "document_frequencies='corpus' with a single image: every idf is ln(1/1) = 0, so CIDEr would be 0 for any "
-    "caption. Score all images of the set in one call, or pass a table made from a larger set of references "
-    "(document_frequencies=...)"
+    "document_frequencies {} a single image: every idf is ln(1/1) = 0, so CIDEr would be 0 for any caption. Score all "
+    "images of the set in one call, or pass a table made from a larger set of references (document_frequencies=...)"
 )
 
 
@@ -57,7 +56,9 @@ def sample_statistics(
         `similarity` (samples, n), each 0..1.
 
     Raises:
-        ValueError: An option is out of range; "corpus" mode has one sample only; the table was made otherwise.
+        ValueError: An option is out of range; "corpus" mode has one sample only, or the table one image; the table
+            was made otherwise.
+        TypeError: end_token is an int for texts, or a str for ids.
 
     >>> sample_statistics(["a b c d", "x"], [["a b c d"], ["y"]])["similarity"].round(9).tolist()
     [[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]]
@@ -66,7 +67,8 @@ def sample_statistics(
         raise ValueError(f"variant is {variant!r}, expected one of {list(VARIANTS)}")
     check_options(orders={"n": n}, positive={"sigma": sigma}, flags={"stem": stem})
     if counts is None:
-        counts = caption_counts(predictions, references, n, encoder or Encoder(tokenizer, stem, end_token))
+        encoder = Encoder(tokenizer, stem, end_token) if encoder is None else encoder
+        counts = caption_counts(predictions, references, n, encoder)
     if len(counts["orders"]) < n:
         raise ValueError(f"counts hold {len(counts['orders'])} orders, expected at least n={n}")
     is_candidate = np.diff(counts["sample"], prepend=-1) > 0
@@ -89,17 +91,28 @@ def open_table(document_frequencies: str | Mapping) -> str | DocumentFrequencies
     return DocumentFrequencies.of(document_frequencies)
 
 
+def check_images(table: DocumentFrequencies) -> None:
+    """Refuses to score with a table of one image, which can be merged with others.
+
+    Raises:
+        ValueError: It is one.
+    """
+    if table.num_images == 1:
+        raise ValueError(SINGLE_IMAGE.format("are a table of"))
+
+
 def _inverse_document_frequencies(counts, is_candidate, n, document_frequencies, tokenizer, stem, end_token):
     """One array per order: ln(N / max(1, df)) of each n-gram."""
     table = open_table(document_frequencies)
     if table == "corpus":
         num_images = int(is_candidate.sum())
         if num_images == 1:
-            raise ValueError(SINGLE_IMAGE)
+            raise ValueError(SINGLE_IMAGE.format("'corpus' with"))
         frequencies = [images_with_gram(order, is_candidate) for order in counts["orders"][:n]]
     else:
         ids = not all(isinstance(token, str) for token in counts["vocabulary"][:1])
         table.check(n=n, tokenizer="none" if ids else resolve(tokenizer).name, stem=stem, end_token=end_token)
+        check_images(table)
         num_images, frequencies = table.num_images, table.look_up(counts["orders"], counts["vocabulary"])
     return [np.log(num_images) - np.log(np.maximum(frequency, 1)) for frequency in frequencies]
 
@@ -138,8 +151,19 @@ def _penalty(counts: dict, is_candidate: np.ndarray, variant: str, sigma: float)
     length = counts["length"].astype(float)
     difference = length[is_candidate][counts["sample"]] - length
     if variant == "cider_d":
-        return np.exp(-(difference**2) / (2 * sigma**2))
+        return length_penalty(difference, sigma)
     return repetition_penalty(counts, is_candidate)
+
+
+def length_penalty(difference: np.ndarray, sigma: float) -> np.ndarray:
+    """CIDEr-D's Gaussian of a difference in length, exp(-difference^2 / (2 sigma^2)), for a sigma of any size.
+
+    >>> [length_penalty(np.array([0.0, 6.0]), sigma).round(4).tolist() for sigma in (6.0, 1e-300, 1e300)]
+    [[1.0, 0.6065], [1.0, 0.0], [1.0, 1.0]]
+    """
+    # Where sigma is tiny its square would be 0; a quotient too large to square is a penalty of 0.
+    with np.errstate(over="ignore"):
+        return np.exp(-((difference / sigma) ** 2) / 2)
 
 
 def score(

@@ -11,10 +11,13 @@ import os
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from threading import RLock
 from typing import NamedTuple
 
 from .perceptron_tagger import PerceptronTagger
 
+# Held while NLTK's parts are loaded: it says where data are and loads them by a state that all threads share.
+_LOADING = RLock()
 RESOURCES = ("punkt_tab", "averaged_perceptron_tagger_eng")
 
 # Words, numbers and compounds between single blanks, each perhaps with a comma or a period behind it.
@@ -49,7 +52,7 @@ def entities(texts: Iterable[str]) -> list[frozenset[str]]:
         ImportError: NLTK is not installed.
         OSError: Its data are neither there nor can they be downloaded.
     """
-    nltk = _nltk()
+    nltk = _loaded()
     tokenized = [_tokens(text, nltk) for text in texts]
     return [
         frozenset({nltk.stem(token) for token, tag in zip(tokens, tags) if "NN" in tag})
@@ -63,7 +66,7 @@ def tokenize(text: str) -> list[str]:
     Raises:
         ImportError, OSError: As `entities`.
     """
-    return _tokens(text, _nltk())
+    return _tokens(text, _loaded())
 
 
 def nltk_version() -> str | None:
@@ -101,6 +104,12 @@ def is_plain(text: str, joined_by_period: frozenset[str] = frozenset()) -> bool:
         return False
     words = _BEFORE_PERIOD.findall(text)
     return all(len(word) > 1 and word.isalpha() and word.lower() not in joined_by_period for word in words)
+
+
+def _loaded() -> _Nltk:
+    """NLTK's parts, loaded by the first thread that asks while the others wait."""
+    with _LOADING:
+        return _nltk()
 
 
 @lru_cache(maxsize=1)

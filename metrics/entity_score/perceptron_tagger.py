@@ -7,6 +7,7 @@ weight is a multiple of 0.001; where two tags have the same sum, NLTK is asked w
 """
 
 from collections.abc import Sequence
+from threading import RLock
 
 import numpy as np
 
@@ -20,12 +21,14 @@ _MOST_WORDS = 50_000
 class PerceptronTagger:
     """Tags tokenized texts as the tagger of NLTK that it is made of.
 
+    It learns words as it meets them; several threads may call it, and one at a time is let in.
+
     Args:
         nltk_tagger: A loaded `nltk.tag.PerceptronTagger`.
     """
 
     def __init__(self, nltk_tagger) -> None:
-        self._nltk = nltk_tagger
+        self._nltk, self._lock = nltk_tagger, RLock()
         # Of equal sums NLTK takes the last tag of the alphabet, argmax the first column.
         classes = sorted(nltk_tagger.classes, reverse=True)
         others = sorted(set(nltk_tagger.tagdict.values()) - set(classes))
@@ -41,6 +44,24 @@ class PerceptronTagger:
         """The tags of every text's tokens, in the order of the texts."""
         if not self._is_exact:
             return [[tag for _, tag in self._nltk.tag(tokens)] for tokens in texts]
+        with self._lock:
+            try:
+                return self._tag(texts)
+            except BaseException:
+                # An interrupt among the tables of words would leave them of different lengths.
+                self._forget_words()
+                raise
+
+    def __getstate__(self) -> dict:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        self._lock = RLock()
+        # A copy has its own words: they are changed in place.
+        self._forget_words()
+
+    def _tag(self, texts: Sequence[Sequence[str]]) -> list[list[str]]:
         tags: list[list[str]] = [[] for _ in texts]
         # Texts of about the same length go together, the longest first, so that those still running are a prefix.
         order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))

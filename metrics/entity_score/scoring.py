@@ -88,7 +88,7 @@ def sample_statistics(
     check_names(formula, no_entities)
     if found is None:
         found = find_entities(predictions, references)
-    encoder = encoder or T5Encoder()
+    encoder = T5Encoder() if encoder is None else encoder
     similarity_of, smoothing = FORMULAS[formula]
     places = [
         (row, place)

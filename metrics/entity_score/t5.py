@@ -9,6 +9,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from threading import RLock
 from typing import NamedTuple
 
 import numpy as np
@@ -22,29 +23,37 @@ CACHE_BYTES = 2**29
 # Of one batch, padding included: a batch of very long sequences is smaller than batch_size.
 BATCH_TOKENS = 2**14
 _SHOW_PROGRESS_AFTER_SECONDS = 5
+# A fast tokenizer is told what length to cut at before it encodes, so two threads may not call one at a time.
+_TOKENIZING = RLock()
 
 
 class _StateCache:
-    """The states that were used last, text -> (positions, width), as many as CACHE_BYTES hold."""
+    """The states that were used last, text -> (positions, width), as many as CACHE_BYTES hold; for all threads."""
 
     def __init__(self) -> None:
         self._states: OrderedDict[str, np.ndarray] = OrderedDict()
-        self._bytes = 0
+        self._bytes, self._lock = 0, RLock()
+
+    def __reduce__(self) -> tuple:
+        # A copy begins without states: they may be half a gigabyte.
+        return _StateCache, ()
 
     def get(self, text: str, length: int) -> np.ndarray | None:
         """The first `length` states of a text, or None where fewer are known."""
-        states = self._states.get(text)
-        if states is None or len(states) < length:
-            return None
-        self._states.move_to_end(text)
-        return states[:length]
+        with self._lock:
+            states = self._states.get(text)
+            if states is None or len(states) < length:
+                return None
+            self._states.move_to_end(text)
+            return states[:length]
 
     def put(self, text: str, states: np.ndarray) -> None:
         """Keeps states of a text instead of those known, and forgets what was used longest ago."""
-        self._bytes += states.nbytes - getattr(self._states.pop(text, None), "nbytes", 0)
-        self._states[text] = states
-        while self._bytes > CACHE_BYTES:
-            self._bytes -= self._states.popitem(last=False)[1].nbytes
+        with self._lock:
+            self._bytes += states.nbytes - getattr(self._states.pop(text, None), "nbytes", 0)
+            self._states[text] = states
+            while self._bytes > CACHE_BYTES:
+                self._bytes -= self._states.popitem(last=False)[1].nbytes
 
 
 class _Parts(NamedTuple):
@@ -58,7 +67,8 @@ class _Parts(NamedTuple):
 class T5Encoder:
     """The encoder of a T5 model: t5-small ... t5-large, flan-t5-*, or a local folder with weights and tokenizer.
 
-    Model and states are loaded and kept once per process, path, device and type.
+    Model and states are loaded and kept once per process, path, device and type, whatever number of threads asks;
+    where a folder's files have changed, anew. Several threads may use one encoder.
 
     Args:
         model_path: A name on the Hub or a folder.
@@ -82,7 +92,7 @@ class T5Encoder:
         if not isinstance(model_path, str | os.PathLike):
             raise TypeError(f"model_path is {describe(model_path)}, expected a name on the Hub or a folder")
         path = os.path.abspath(model_path) if os.path.isdir(model_path) else str(model_path)
-        self._parts = _load(path, _device(device), dtype)
+        self._parts = _loaded(path, _device(device), dtype)
         self._batch_size = batch_size
 
     @classmethod
@@ -144,7 +154,8 @@ class T5Encoder:
                 bar.update(size)
 
     def _token_ids(self, texts: list[str]) -> list[list[int]]:
-        return self._parts.tokenizer(texts, truncation=True, max_length=MAX_TOKENS)["input_ids"]
+        with _TOKENIZING:
+            return self._parts.tokenizer(texts, truncation=True, max_length=MAX_TOKENS)["input_ids"]
 
     def _encode(self, batch: list[tuple[int, str]]) -> np.ndarray:
         """States of texts, padded to the longest length that one of them is wanted at."""
@@ -178,7 +189,8 @@ def check_tokenizer(tokenizer, vocabulary: int, name: str) -> None:
     Raises:
         ValueError: It has fewer than half or more than all of the model's tokens, or does not know plain words.
     """
-    ids = tokenizer(["a man", "the dog"])["input_ids"]
+    with _TOKENIZING:
+        ids = tokenizer(["a man", "the dog"])["input_ids"]
     unknown = any(tokenizer.unk_token_id in row for row in ids)
     if unknown or not vocabulary / 2 <= len(tokenizer) <= vocabulary:
         raise ValueError(
@@ -209,8 +221,27 @@ def _device(device: str | None) -> str:
     return str(found)
 
 
+def _loaded(path: str, device: str, dtype: str) -> _Parts:
+    """The parts of a model, loaded by the first thread that asks while the others wait."""
+    _, transformers = _import()
+    # What no two threads may do at a time is transformers' own, so the lock is kept there: this module may be there
+    # twice, in the package and as the loader's copy.
+    with vars(transformers).setdefault("_t5_loading", RLock()):
+        return _load(path, device, dtype, _files(path))
+
+
+def _files(folder: str) -> tuple:
+    """What tells the content of a folder from what it was before; nothing of a name on the Hub."""
+    if not os.path.isdir(folder):
+        return ()
+    with os.scandir(folder) as entries:
+        found = [(entry.name, entry.stat()) for entry in entries if entry.is_file()]
+    return tuple(sorted((name, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for name, s in found))
+
+
 @lru_cache(maxsize=2)
-def _load(path: str, device: str, dtype: str) -> _Parts:
+def _load(path: str, device: str, dtype: str, files: tuple) -> _Parts:
+    """Loads a model; `files` makes another one of a folder that has changed."""
     torch, transformers = _import()
     try:
         model = transformers.T5EncoderModel.from_pretrained(path)

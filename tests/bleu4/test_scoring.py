@@ -55,12 +55,14 @@ def oracle_bleu(matches, totals, candidate_length, reference_length, smoothing, 
                 return 0.0
             continue
         zeros += m == 0
+        least = min(precisions, default=1.0)
         if smoothing == "add-k" and order > 1:
             m, t = m + 1, t + 1
         elif m == 0:
             smoothed = {True: (1, t + 1), False: (0, t), "epsilon": (0.1, t), "exp": (0.5**zeros, t)}
             m, t = smoothed.get(smoothing, (m, t))
-        precisions.append(m / t)
+        # The default caps what it makes of an order without a match.
+        precisions.append(min(m / t, least) if smoothing is True and zeros and not matches[order - 1] else m / t)
     mean = math.prod(precisions) ** (1 / len(precisions))
     return mean * min(1.0, math.exp(1 - reference_length / candidate_length))
 
@@ -267,7 +269,7 @@ def of_one(candidate, references, smoothing, effective_order=False, max_order=4)
     return score(statistics, smoothing, effective_order)[f"bleu{max_order}"]
 
 
-ZERO_4GRAM = {True: 0.2941733, False: 0.0, "epsilon": 0.1106182, "add-k": 0.3308775, "exp": 0.2080114,
+ZERO_4GRAM = {True: 0.2737591, False: 0.0, "epsilon": 0.1106182, "add-k": 0.3308775, "exp": 0.2080114,
               "coco": 1.1062e-8}
 
 

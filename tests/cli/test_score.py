@@ -68,7 +68,7 @@ def test_aliases_and_lists_as_references(tmp_path):
 def test_options_reach_the_metrics(files, options, tmp_path):
     assert score(files, *options, "--json", str(tmp_path / "out.json")) == 0
     results = json.loads((tmp_path / "out.json").read_text())
-    plain = "cider_d|n:4|sigma:6|df:corpus|tok:ptb|stem:no", "bleu4|smooth:yes|eff:no|tok:ptb"
+    plain = "cider_d|n:4|sigma:6|df:corpus|tok:ptb|stem:no", "bleu4|smooth:capped|eff:no|tok:ptb"
     assert not all(results[name]["signature"].startswith(start) for name, start in zip(("cider", "bleu4"), plain))
 
 

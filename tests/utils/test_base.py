@@ -349,7 +349,7 @@ def test_cider_signature_before_after_and_with_options(load_metric):
 
 def test_bleu_signature_before_after_and_with_options(load_metric):
     bleu = load_metric("bleu4")
-    plain = f"bleu4|smooth:yes|eff:no|tok:ptb|len:closest|v:{VERSION}"
+    plain = f"bleu4|smooth:capped|eff:no|tok:ptb|len:closest|v:{VERSION}"
     assert bleu.signature() == plain
     assert bleu.signature(smoothing="coco", max_order=2, effective_order=True, tokenizer=str.split) == (
         f"bleu2|smooth:coco|eff:yes|tok:callable:str.split|len:closest|v:{VERSION}"

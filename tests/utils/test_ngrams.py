@@ -219,11 +219,38 @@ def test_an_encoder_used_in_parts_gives_what_one_call_gives(name, options):
     assert found == decode(*encode(TEXTS, name, **options))
 
 
-@pytest.mark.parametrize("captions", [["a b", "", "c"], [[1, 2], [], [3]]])
-@pytest.mark.parametrize("end_token", ["<eos>", 0, "a", 1])
+@pytest.mark.parametrize("captions, end_token", [
+    (["a b", "", "c"], "<eos>"), (["a b", "", "c"], "a"), ([[1, 2], [], [3]], 0), ([[1, 2], [], [3]], 1),
+    ([[1, 2], [], [3]], np.int64(1)),
+])  # fmt: skip
 def test_end_token_closes_every_caption(captions, end_token):
     plain = decode(*encode(captions, "whitespace"))
     assert decode(*encode(captions, "whitespace", end_token=end_token)) == [[*c, end_token] for c in plain]
+
+
+@pytest.mark.parametrize("captions, end_token, expected", [
+    (["a b", ""], 1, "int 1, expected str, as the captions are texts"),
+    (["a b", ""], b"a", "bytes b'a', expected str"),
+    ([[1, 2]], "<eos>", "str '<eos>', expected int, as they are token ids"),
+    ([[1, 2]], True, "bool True, expected int"),
+    ([[]], "", "str '', expected int"),
+])  # fmt: skip
+def test_an_end_token_of_another_kind_is_refused(captions, end_token, expected):
+    with pytest.raises(TypeError, match=f"end_token is {expected}"):
+        encode(captions, end_token=end_token)
+
+
+@pytest.mark.parametrize("first, second, message", [
+    (["a b"], [[3]], "captions are token ids, expected texts as those before"),
+    ([[1, 2]], ["c"], "captions are texts, expected token ids as those before"),
+])  # fmt: skip
+def test_texts_and_ids_do_not_meet_in_one_encoder(first, second, message):
+    encoder = Encoder()
+    encoder.encode([])
+    encoder.encode(first)
+    with pytest.raises(TypeError, match=message):
+        encoder.encode(second)
+    assert encoder.encode(first)[0].tolist() == [0, 1]
 
 
 def test_end_token_that_is_a_word_shares_its_number():
