@@ -125,22 +125,19 @@ def column_labels(column: list) -> list[bytes] | None:
 def fits_column(label: bytes, known: bytes) -> bool:
     """Whether a label may have been made of the column's: padded, cut off, without its first token or its prompt.
 
-    >>> full, cut, other = label_rows([[1, 5, 6, 2], [5, 6, 0, 0], [5, 7, 6, 2]])
-    >>> fits_column(cut, full), fits_column(other, full)
+    >>> full, padded, other = label_rows([[1, 5, 6, 2], [5, 6, 2, 0], [5, 7, 6, 2]])
+    >>> fits_column(padded, full), fits_column(other, full)
     (True, False)
     """
     if label == known:
         return True
-    label, known = numbers_of(label), numbers_of(known)
-    for side in (slice(None), slice(None, None, -1)):
-        label = label[side]
-        # Padding that is not -100 is a run of one token at an end, which the column need not have.
-        if len(label) and label[-1] not in known:
-            others = np.flatnonzero(label != label[-1])
-            label = label[: others[-1] + 1 if len(others) else 0]
-        label = label[side]
-    label, known = label.tolist(), known.tolist()
-    return bool(label) and (_is_within(label, known) or bool(known) and _is_within(known, label))
+    label, known = numbers_of(label).tolist(), numbers_of(known).tolist()
+    if not label or not known:
+        return False
+    label = _without_padding(label, known)
+    # From the other end: padding may stand on the left.
+    label = _without_padding(label[::-1], known[::-1])[::-1]
+    return _is_within(label, known) or _is_within(known, label)
 
 
 def fits_references(text: str, references) -> bool:
@@ -175,6 +172,17 @@ def array_of(values) -> np.ndarray:
         # NumPy has no bfloat16.
         values = values.float() if str(values.dtype) == "torch.bfloat16" else values
     return np.asarray(values)
+
+
+def _without_padding(label: list, known: list) -> list:
+    """A label without the run of one token at its end that is not -100 and that the column has not.
+
+    Only where what is left ends as the column's does: else the last word of another row would pass for padding.
+    """
+    filler, size = label[-1], len(label)
+    while size and label[size - 1] == filler:
+        size -= 1
+    return label[:size] if size and filler not in known and label[size - 1] == known[-1] else label
 
 
 def _are_token_ids(row: np.ndarray) -> bool:
