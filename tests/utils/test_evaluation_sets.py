@@ -219,6 +219,17 @@ def test_watch_takes_a_trainer(cider):
         cider.compute_metrics(TOKENIZER, REFERENCES).watch(object())
 
 
+def test_dataloaders_of_other_kinds_tell_nothing(cider):
+    # A list of batches, as a method that somebody overrode may return, cannot be told from another.
+    seen = []
+    trainer = SimpleNamespace(eval_dataset={"a": 1}, get_eval_dataloader=lambda name: [batch(name)],
+                              get_test_dataloader=len, evaluation_loop=lambda loader: seen.append(callback(*loader)))
+    callback = cider.compute_metrics(TOKENIZER, {"a": REFERENCES, "b": SETS["b"][:5]})
+    callback.watch(trainer)
+    trainer.evaluation_loop(trainer.get_eval_dataloader("a"))
+    assert seen[0]["cider"] > 6
+
+
 # Labels, simulated
 
 
