@@ -19,15 +19,19 @@ import datasets
 import evaluate
 
 from .base import Checked, features_of
+from .evaluation_labels import Evaluation
+from .evaluation_sets import EvaluationSet
 from .ngrams import caption_counts
 from .ptb import ptb
 from .resampling import confidence_interval
 from .scoring import corpus_scores, sample_scores, sample_statistics, signature_settings, warn_of_few_ngrams
 from .tokenizers import resolve
 from .trainer import ComputeMetrics
+from .watched_trainer import watch
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
 _SIBLINGS = (ComputeMetrics, confidence_interval, caption_counts, ptb, resolve)
+_OF_TRAINER = (Evaluation, EvaluationSet, watch)
 
 _CITATION = """\
 @inproceedings{papineni2002bleu,

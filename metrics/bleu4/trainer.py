@@ -3,19 +3,21 @@
 
 A Trainer hands over padded ids with one label per row, but a caption has five references, a question ten answers, and
 an embedding belongs to a gallery. So the references are those of the evaluation dataset, bound by the order of its
-rows. Arrays of NumPy and tensors are told apart by what they can do; neither torch nor transformers is imported.
+rows; which of several datasets was evaluated, evaluation_sets.py finds. Arrays of NumPy and tensors are told apart by
+what they can do; neither torch nor transformers is imported.
 """
 
 import inspect
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from .base import as_list, describe
-
-# What Trainer pads with, and what its loss leaves out.
-IGNORED = -100
+from .evaluation_labels import IGNORED, Evaluation, array_of, first_of, plain
+from .evaluation_sets import PER_ROW, choose, read_sets, set_of
+from .watched_trainer import watch
 
 
 def token_ids(logits, labels=None, shift: bool = False):
@@ -36,11 +38,11 @@ def token_ids(logits, labels=None, shift: bool = False):
     >>> token_ids(np.eye(3)[None], np.array([[5, 6, -100]])).tolist()
     [[0, 1, -100]]
     """
-    logits = _first(logits)
+    logits = first_of(logits)
     if logits.ndim == 2:
         return logits
     ids = logits.argmax(-1)
-    labels = _first(labels)
+    labels = first_of(labels)
     if shift:
         ids, labels = ids[:, :-1], None if labels is None else labels[:, 1:]
     if labels is not None:
@@ -66,7 +68,7 @@ class ComputeMetrics:
         also=(),
         strip_prompt=False,
         postprocess=None,
-        check_labels=False,
+        check_labels=None,
         options=None,
     ):
         self._metrics = [(metric, dict(options or {})), *map(_with_options, as_list(also, "also"))]
@@ -75,29 +77,65 @@ class ComputeMetrics:
             _check_metric(one, settings, self._embeddings)
         if not self._embeddings and not hasattr(tokenizer, "batch_decode"):
             raise TypeError(f"tokenizer is {describe(tokenizer)}, expected a tokenizer or processor with batch_decode")
+        if check_labels not in (None, False, True):
+            raise ValueError(f"check_labels is {check_labels!r}, expected None, True or False")
         self._tokenizer, self._strip_prompt, self._postprocess = tokenizer, strip_prompt, postprocess
-        self._check_labels = check_labels and not self._embeddings
-        self.bind(references, column)
+        self._check_labels = check_labels
+        # What a watched Trainer evaluates at the moment.
+        self._evaluated = None
+        self._set_sets(references, column)
 
-    def bind(self, references, column=None) -> None:
+    def bind(self, references, column=None, **labels) -> None:
         """Binds the references of another dataset, such as the test set before `trainer.predict(test)`.
 
         Args:
-            references: One entry per row, or a dataset (or mapping, DataFrame) together with `column`.
+            references: One entry per row, or a dataset (or mapping, DataFrame) together with `column`; or a mapping
+                of names to several of either.
             column: The name of the column that holds them; several names for pairs of ids.
+            labels: The options with one label per row (`by`, `clusters` and the like), where there were such.
 
         Raises:
-            ValueError, TypeError: A row has no reference, or one of another kind; the message names the row.
+            ValueError, TypeError: A row has no reference, or one of another kind (the message names the row), or
+                the labels of the rows that were bound before have none in their place.
         """
-        self.reset()
-        rows = column_of(references, column)
-        if not rows:
-            raise ValueError("references is empty, expected those of at least one row")
-        self._references = self._metrics[0][0]._bind(rows)
+        unknown = [name for name in labels if name not in PER_ROW]
+        if unknown:
+            raise TypeError(f"bind has no option {unknown[0]!r}, expected some of {list(PER_ROW)}: others stay")
+        before = self._metrics
+        self._metrics = [(metric, _rebound(settings, labels, metric is before[0][0])) for metric, settings in before]
+        try:
+            for metric, settings in self._metrics:
+                _check_metric(metric, settings, self._embeddings)
+            self._set_sets(references, column)
+        except BaseException:
+            self._metrics = before
+            raise
+
+    def watch(self, trainer):
+        """Lets a Trainer say which dataset it evaluates: then each is scored by its own references, or not at all.
+
+        A dataset is known by being one that was bound, by its name in `eval_dataset`, or by holding the column of the
+        references itself, so that `trainer.predict(test)` needs no `bind`.
+
+        Args:
+            trainer: The Trainer that has this object as `compute_metrics`; three of its methods are wrapped.
+
+        Returns:
+            The Trainer.
+
+        Raises:
+            TypeError: It is none.
+        """
+        watch(trainer, self._begin, self._end)
+        return trainer
 
     def reset(self) -> None:
         """Forgets the rows of an evaluation that did not come to its end."""
-        self._rows, self._seen, self._first_labels = [], 0, None
+        self._rows = Evaluation(None if self._embeddings else self._read, self._check_labels is not False)
+
+    def __getstate__(self):
+        # Which dataset a Trainer evaluates means nothing in another process.
+        return {**self.__dict__, "_evaluated": None}
 
     def __call__(self, eval_prediction, compute_result: bool = True) -> dict[str, float]:
         """Takes the rows of a batch, or of all; scores all of them once, after the last.
@@ -107,107 +145,89 @@ class ComputeMetrics:
             compute_result: False while batches follow; then nothing is scored and the result is empty.
 
         Raises:
-            ValueError: There are more or fewer predictions than rows of references, or logits in place of ids.
+            ValueError: There are more or fewer predictions than rows of references, logits in place of ids, or rows
+                that are (or may be) those of another dataset.
         """
         try:
             for predictions, labels, inputs in _batches(eval_prediction):
                 self._add(predictions, labels, inputs)
-            if not compute_result:
-                return {}
-            if self._seen < len(self._references):
-                raise ValueError(f"references[{self._seen}] has no prediction: {self._seen} predictions came for "
-                                 f"{len(self._references)} rows of references")  # fmt: skip
-            return self._score()
+            return self._score(self._chosen()) if compute_result else {}
         except BaseException:
             self.reset()
             raise
+
+    def _set_sets(self, references, column) -> None:
+        metric, settings = self._metrics[0][0], [settings for _, settings in self._metrics]
+        self._sets = read_sets(references, column, settings, metric._bind)
+        self._column, self._warned = column, False
+        self.reset()
+
+    def _begin(self, evaluated) -> None:
+        self.reset()
+        self._evaluated = evaluated
+
+    def _end(self) -> None:
+        self.reset()
+        self._evaluated = None
 
     def _add(self, predictions, labels, inputs) -> None:
         if self._embeddings:
             rows = _embeddings(predictions)
             size = len(rows[0])
         else:
-            ids = _ids(predictions, self._seen)
-            rows = self._decode(_without_prompts(ids, inputs, self._seen) if self._strip_prompt else ids)
+            start = self._rows.count
+            ids = _ids(predictions, start)
+            rows = self._decode(_without_prompts(ids, inputs, start) if self._strip_prompt else ids)
             size = len(rows)
-        labels = None if labels is None else _array(_first(labels))
-        if self._first_labels is None:
-            self._first_labels = labels
-        size -= self._num_repeated(size, labels)
-        rows = [side[:size] for side in rows] if self._embeddings else rows[:size]
-        if self._check_labels:
-            if labels is None:
-                raise ValueError("label_ids is None, expected labels where check_labels is True")
-            self._compare_labels(labels[:size])
-        self._rows.append(rows)
-        self._seen += size
+        self._rows.add(rows, size, labels)
 
-    def _num_repeated(self, size: int, labels) -> int:
-        """How many rows at the end are the first ones again, with which several processes fill up the last batch."""
-        surplus = self._seen + size - len(self._references)
-        if surplus <= 0:
-            return 0
-        if surplus <= size and num_processes() > 1 and _begin_alike(labels, self._first_labels, size - surplus):
-            return surplus
-        count = len(self._references)
-        raise ValueError(f"predictions[{count}] has no reference: {self._seen + size} predictions came for {count} "
-                         "rows of references. Bind those of the dataset that is evaluated")  # fmt: skip
+    def _read(self, rows: list[list[int]]) -> list[str]:
+        return self._tokenizer.batch_decode(rows, skip_special_tokens=True)
 
     def _decode(self, rows: list[list[int]]) -> list[str]:
-        texts = self._tokenizer.batch_decode(rows, skip_special_tokens=True)
-        texts = [text.strip() for text in texts]
+        texts = [text.strip() for text in self._read(rows)]
         return texts if self._postprocess is None else [self._postprocess(text) for text in texts]
 
-    def _compare_labels(self, labels) -> None:
+    def _chosen(self):
+        """The set that was evaluated; warns once where that is likely alone."""
+        told = set_of(self._evaluated, self._sets, self._column, self._metrics[0][0]._bind)
+        dataset = None if self._evaluated is None else self._evaluated.dataset
+        strict = self._check_labels and not self._embeddings
+        found, doubt = choose(self._sets, told, self._rows, num_processes(), dataset, not strict)
+        if strict:
+            self._compare_labels(found.references)
+        elif doubt is not None and not self._warned:
+            warnings.warn(doubt, stacklevel=3)
+            self._warned = True
+        found.accept(self._rows, dataset)
+        return found
+
+    def _compare_labels(self, references: list) -> None:
         """Whether each label is among its row's references: rows that came in another order score nonsense."""
-        texts = self._tokenizer.batch_decode(_ids(labels, self._seen, "label_ids"), skip_special_tokens=True)
-        for row, text in enumerate(texts, start=self._seen):
-            label = _plain(text)
+        if self._rows.labels is None:
+            raise ValueError("label_ids is None, expected labels where check_labels is True")
+        for row, (text, group) in enumerate(zip(self._read(self._rows.label_ids()), references)):
             # A label may have been cut off at its greatest length.
-            if not any(_plain(reference).startswith(label) for reference in _group(self._references[row])):
+            if not any(plain(reference).startswith(plain(text)) for reference in _group(group)):
                 raise ValueError(f"label_ids[{row}] reads {text!r}, which is none of its references "
-                                 f"{describe(self._references[row])}: are the rows in the order of the dataset "
+                                 f"{describe(group)}: are the rows in the order of the dataset "
                                  "(train_sampling_strategy='group_by_length' changes it)?")  # fmt: skip
 
-    def _score(self) -> dict[str, float]:
+    def _score(self, chosen) -> dict[str, float]:
+        size, batches = len(chosen.references), self._rows.batches
         if self._embeddings:
-            predictions = tuple(np.concatenate(side) for side in zip(*self._rows))
+            predictions = tuple(np.concatenate(side)[:size] for side in zip(*batches))
         else:
-            predictions = [text for rows in self._rows for text in rows]
+            predictions = [text for rows in batches for text in rows][:size]
         self.reset()
         results = {}
-        for metric, options in self._metrics:
+        for (metric, _), options in zip(self._metrics, chosen.options):
             compute = getattr(metric, "_score_rows", metric.compute)
-            found = compute(predictions=predictions, references=self._references, **options)
+            found = compute(predictions=predictions, references=chosen.references, **options)
             found = plain_floats(found)
             taken = set(found) & set(results)
             results.update({f"{_name(metric)}_{key}" if key in taken else key: found[key] for key in found})
         return results
-
-
-def column_of(references, column=None) -> list:
-    """The references of each row: a list as it is, or the column of a dataset; of several columns the tuples.
-
-    Raises:
-        ValueError: A dataset comes without the name of a column, or lacks it.
-        TypeError: There is no list of rows.
-
-    >>> column_of({"a": [1, 2], "b": [3, 4]}, ("a", "b"))
-    [(1, 3), (2, 4)]
-    """
-    names = getattr(references, "column_names", None)
-    if names is None and (isinstance(references, Mapping) or hasattr(references, "columns")):
-        names = list(references)
-    if names is None:
-        if column is not None:
-            raise ValueError(f"column is {column!r} and references are {describe(references)}, expected a dataset")
-        return as_list(references, "references")
-    wanted = [column] if isinstance(column, str) else as_list(column or [], "column")
-    missing = [name for name in wanted if name not in names]
-    if missing or not wanted:
-        raise ValueError(f"column is {column!r}, expected one of {list(names)}")
-    columns = [as_list(references[name], f"references[{name!r}]") for name in wanted]
-    return columns[0] if isinstance(column, str) else list(zip(*columns))
 
 
 def plain_floats(results: Mapping, prefix: str = "") -> dict[str, float]:
@@ -254,6 +274,15 @@ def _with_options(item) -> tuple:
     return metric, dict(options)
 
 
+def _rebound(settings: dict, labels: dict, first: bool) -> dict:
+    """A metric's options with the labels of other rows: those of the rows before would group them silently."""
+    for key in PER_ROW:
+        if settings.get(key) is not None and key not in labels:
+            raise ValueError(f"{key} has one label per row of the dataset that was bound before, expected "
+                             f"bind(..., {key}=...) for the rows of this one")  # fmt: skip
+    return {**settings, **{key: value for key, value in labels.items() if first or key in settings}}
+
+
 def _name(metric) -> str:
     return getattr(metric, "name", type(metric).__name__)
 
@@ -286,23 +315,9 @@ def _batches(eval_prediction) -> Iterator[tuple]:
     yield from zip(predictions, nothing if labels is None else labels, nothing if inputs is None else inputs)
 
 
-def _first(values):
-    while isinstance(values, tuple | list):
-        values = values[0]
-    return values
-
-
-def _array(values) -> np.ndarray:
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-        # NumPy has no bfloat16.
-        values = values.float() if str(values.dtype) == "torch.bfloat16" else values
-    return np.asarray(values)
-
-
 def _ids(predictions, start: int, place: str = "predictions") -> list[list[int]]:
     """Rows of token ids, without what pads them."""
-    ids = _array(_first(predictions))
+    ids = array_of(first_of(predictions))
     if ids.ndim != 2 or ids.dtype.kind not in "iu":
         raise ValueError(f"{place} have shape {ids.shape} and type {ids.dtype}, expected token ids (rows, length): "
                          "pass the metric's preprocess_logits_for_metrics to the Trainer, or "
@@ -335,7 +350,7 @@ def _embeddings(predictions) -> list[np.ndarray]:
         found = f"a tuple of {len(predictions)}" if isinstance(predictions, tuple) else type(predictions).__name__
         raise ValueError(f"predictions are {found}, expected (image embeddings, text embeddings): choose them of the "
                          "model's outputs with Trainer's preprocess_logits_for_metrics")  # fmt: skip
-    sides = [_array(side) for side in predictions]
+    sides = [array_of(side) for side in predictions]
     shapes = [side.shape for side in sides]
     if shapes[0] != shapes[1] or len(shapes[0]) != 2:
         raise ValueError(f"image embeddings have shape {shapes[0]}, text embeddings {shapes[1]}, expected both (rows, "
@@ -343,21 +358,5 @@ def _embeddings(predictions) -> list[np.ndarray]:
     return sides
 
 
-def _begin_alike(labels, first, start: int) -> bool:
-    """Whether the labels from `start` on are the first ones, however both are padded."""
-    if labels is None or first is None or len(labels) - start > len(first):
-        return False
-    return all(
-        [token for token in row if token != IGNORED] == [token for token in other if token != IGNORED]
-        for row, other in zip(*(side.reshape(len(side), -1).tolist() for side in (labels[start:], first)))
-    )
-
-
-def _plain(text: str) -> str:
-    return "".join(text.split()).lower()
-
-
 def _group(references) -> list:
     return [references] if isinstance(references, str) else references
-
-

@@ -20,6 +20,8 @@ import evaluate
 
 from .base import Checked, check_references, features_of
 from .document_frequencies import DocumentFrequencies
+from .evaluation_labels import Evaluation
+from .evaluation_sets import EvaluationSet
 from .foreign_tables import read_pickle
 from .ngrams import caption_counts
 from .ptb import ptb
@@ -29,9 +31,11 @@ from .reward import CiderReward
 from .scoring import open_table, sample_scores, sample_statistics, score, signature_settings
 from .tokenizers import resolve
 from .trainer import ComputeMetrics
+from .watched_trainer import watch
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
 _SIBLINGS = (ComputeMetrics, confidence_interval, caption_counts, ptb, read_pickle, repetition_penalty, resolve)
+_OF_TRAINER = (Evaluation, EvaluationSet, watch)
 
 _CITATION = """\
 @inproceedings{vedantam2015cider,

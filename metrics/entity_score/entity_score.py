@@ -17,6 +17,8 @@ import datasets
 import evaluate
 
 from .base import Checked, features_of
+from .evaluation_labels import Evaluation
+from .evaluation_sets import EvaluationSet
 from .nouns import entities
 from .perceptron_tagger import PerceptronTagger
 from .resampling import confidence_interval
@@ -33,9 +35,11 @@ from .scoring import (
 from .similarity import favdbench_similarity
 from .t5 import T5Encoder
 from .trainer import ComputeMetrics
+from .watched_trainer import watch
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
 _SIBLINGS = (ComputeMetrics, PerceptronTagger, confidence_interval, entities, favdbench_similarity)
+_OF_TRAINER = (Evaluation, EvaluationSet, watch)
 
 _CITATION = """\
 @inproceedings{shen2023fine,

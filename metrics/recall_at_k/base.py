@@ -280,30 +280,41 @@ class Checked:
         also=(),
         strip_prompt=False,
         postprocess=None,
-        check_labels=False,
+        check_labels=None,
         **options,
     ):
         """The callable that transformers' Trainer and Seq2SeqTrainer take as `compute_metrics`.
 
         It works with `batch_eval_metrics=True` (all rows are scored together after the last batch) and on several
-        processes. A Trainer calls it where the evaluation dataset has labels, whose content does not matter here.
+        processes. A Trainer calls it where the evaluation dataset has labels.
+
+        A Trainer does not say which dataset the rows are of. `callback.watch(trainer)` makes it say so: then each
+        dataset is scored by its own references. Without it the rows are told by their number and by their labels,
+        which are compared with the dataset's column of labels, with those of the evaluation before, and, decoded,
+        with the references. Where these leave two sets or contradict the one, there is an error and no number; where
+        a single set is neither confirmed nor contradicted, a warning.
 
         Args:
             tokenizer: A tokenizer or processor with `batch_decode`; None for embeddings.
             references: Those of each row of the evaluation dataset in its order, or the dataset itself. For
-                embeddings the image's id, or the ids of image and text; int or str.
+                embeddings the image's id, or the ids of image and text; int or str. For several evaluation datasets
+                a mapping of their names in `eval_dataset` to either. A mapping of names of columns to lists is a
+                dataset where `column` is given.
             column: The dataset's column that holds them; two names for pairs of ids.
             also: Other loaded metrics that score the same rows, or pairs (metric, dict of its options).
             strip_prompt: Takes off the prompt with which a decoder's generated rows begin; needs
                 `include_for_metrics=["inputs"]`.
             postprocess: str -> str, applied to each decoded text.
-            check_labels: Raises where a decoded label begins none of its row's references, so that rows in another
-                order than the dataset's are found.
-            options: Of `compute`, those with one label per row included.
+            check_labels: None compares labels as above. True also raises where a decoded label begins none of its
+                row's references, so that rows in another order than the dataset's are found. False looks at no
+                label: for those that change at random from one evaluation to the next and are no references.
+            options: Of `compute`, those with one label per row included. With several sets a mapping of their names
+                gives each its own, which one label per row needs.
 
         Returns:
-            A `trainer.ComputeMetrics`; its `bind(references, column)` turns it to another dataset. It returns floats:
-            what is nested is named such as `per_answer_type/number`.
+            A `trainer.ComputeMetrics`; its `bind(references, column)` turns it to another dataset, its
+            `watch(trainer)` lets the Trainer say which one it evaluates. It returns floats: what is nested is named
+            such as `per_answer_type/number`.
 
         Raises:
             ValueError, TypeError: A row has no reference, or an option is unknown.

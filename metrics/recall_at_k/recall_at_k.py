@@ -22,6 +22,8 @@ from .arrays import as_matrix
 from .base import Checked
 from .buffered import pair_ids, paired_rows, read, similarity_rows
 from .device import DeviceArithmetic
+from .evaluation_labels import Evaluation
+from .evaluation_sets import EvaluationSet
 from .inputs import check_pairs
 from .ranks import count
 from .reporting import image_of_rows, labels_of_rows, report
@@ -30,9 +32,11 @@ from .scoring import check_items, sample_scores, score, signature_settings
 from .ties import hits
 from .trainer import ComputeMetrics
 from .vectors import Vectors
+from .watched_trainer import watch
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
 _SIBLINGS = (ComputeMetrics, as_matrix, confidence_interval, count, DeviceArithmetic, hits, Vectors)
+_OF_TRAINER = (Evaluation, EvaluationSet, watch)
 
 _CITATION = """\
 @article{hodosh2013framing,

@@ -81,6 +81,38 @@ def evaluate_with(metric, tokenizer, folder, also=(), **arguments):
             if not key.endswith(("runtime", "per_second", "loss", "preparation_time", "num_input_tokens_seen"))}
 
 
+def evaluate_sets(metric, tokenizer, folder, streams=False, watched=False, **arguments):
+    """The CIDEr of two sets of as many rows, each row's prediction the first of its references."""
+    import torch
+    from transformers import Trainer, TrainingArguments
+
+    class Stream(torch.utils.data.IterableDataset):
+        def __init__(self, rows):
+            self.rows = rows
+
+        def __iter__(self):
+            return iter(self.rows)
+
+    references = {"a": REFERENCES, "b": REFERENCES[::-1]}
+    # As wide in each batch: streams are read by one process, which puts the batches of all together.
+    ids = padded([tokenizer.encode(group[0]) for group in REFERENCES], 0)
+    sets = {"a": [{"input_ids": row} for row in ids], "b": [{"input_ids": row} for row in ids[::-1]]}
+    callback = metric.compute_metrics(tokenizer, references)
+    trainer = Trainer(
+        model=echo_model(len(tokenizer.words)),
+        args=TrainingArguments(output_dir=str(folder), use_cpu=True, report_to=[], disable_tqdm=True,
+                               remove_unused_columns=False, per_device_eval_batch_size=2, **arguments),
+        data_collator=collate,
+        eval_dataset={name: Stream(rows) if streams else rows for name, rows in sets.items()},
+        compute_metrics=callback,
+        preprocess_logits_for_metrics=metric.preprocess_logits_for_metrics,
+    )
+    if watched:
+        callback.watch(trainer)
+    found = trainer.evaluate()
+    return [found["eval_a_cider"], found["eval_b_cider"]]
+
+
 def main(folder):
     """Evaluates whole and in batches; every process writes what it found."""
     import evaluate
@@ -93,6 +125,10 @@ def main(folder):
                                     ddp_backend="gloo")
         for batched in (False, True)
     }
+    found["sets"] = [
+        evaluate_sets(cider, tokenizer, folder, streams, watched, batch_eval_metrics=batched, ddp_backend="gloo")
+        for streams in (False, True) for watched in (False, True) for batched in (False, True)
+    ]  # fmt: skip
     rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
     Path(folder, f"of_{rank}.json").write_text(json.dumps({"processes": size, **found}))
     torch.distributed.destroy_process_group()

@@ -89,6 +89,8 @@ def test_two_processes_find_what_one_finds(cider, tmp_path):
     first, second = (json.loads((tmp_path / f"of_{rank}.json").read_text()) for rank in (0, 1))
     assert first == second
     assert first.pop("processes") == 2
+    own = cider.compute(predictions=[group[0] for group in REFERENCES], references=REFERENCES)["cider"]
+    assert first.pop("sets") == [[own, own]] * 8
     expected = cider.compute(predictions=CAPTIONS, references=REFERENCES)
     for found in first.values():
         assert {key: found[key] for key in expected} == expected
@@ -358,7 +360,8 @@ def test_rows_in_another_order_are_found_when_asked(cider):
 
 @pytest.mark.parametrize("arguments, error, message", [
     ({"tokenizer": None}, TypeError, "tokenizer is None, expected a tokenizer or processor"),
-    ({"references": {"captions": REFERENCES}}, ValueError, r"column is None, expected one of \['captions'\]"),
+    ({"references": pd.DataFrame({"captions": REFERENCES})}, ValueError,
+     r"column is None, expected one of \['captions'\]"),
     ({"references": {"captions": REFERENCES}, "column": "caption"}, ValueError, "column is 'caption', expected one"),
     ({"column": "captions"}, ValueError, "expected a dataset"),
     ({"references": None}, TypeError, "references is None"),
