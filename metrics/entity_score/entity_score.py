@@ -31,11 +31,12 @@ from .scoring import (
     signature_settings,
 )
 from .similarity import favdbench_similarity
+from .stamps import stamp
 from .t5 import T5Encoder
 from .trainer import ComputeMetrics
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (ComputeMetrics, PerceptronTagger, confidence_interval, entities, favdbench_similarity)
+_SIBLINGS = (ComputeMetrics, PerceptronTagger, confidence_interval, entities, favdbench_similarity, stamp)
 
 _CITATION = """\
 @inproceedings{shen2023fine,

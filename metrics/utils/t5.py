@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .base import check_options, describe
+from .stamps import stamp
 
 DTYPES = ("float32", "bfloat16")
 # What t5-base's tokenizer truncates at; others name no length, or 1e30.
@@ -57,7 +58,8 @@ class _Parts(NamedTuple):
 class T5Encoder:
     """The encoder of a T5 model: t5-small ... t5-large, flan-t5-*, or a local folder with weights and tokenizer.
 
-    Model and states are loaded and kept once per process, path, device and type.
+    Model and states are loaded and kept once per process, path, device and type; a folder whose files change is
+    loaded anew.
 
     Args:
         model_path: A name on the Hub or a folder.
@@ -81,7 +83,9 @@ class T5Encoder:
         if not isinstance(model_path, str | os.PathLike):
             raise TypeError(f"model_path is {describe(model_path)}, expected a name on the Hub or a folder")
         path = os.path.abspath(model_path) if os.path.isdir(model_path) else str(model_path)
-        self._parts = _load(path, _device(device), dtype)
+        # What the folder holds may change in the life of a process.
+        stamped = stamp(path) if os.path.isdir(path) else ()
+        self._parts = _load(path, _device(device), dtype, stamped)
         self._batch_size = batch_size
 
     @classmethod
@@ -209,7 +213,7 @@ def _device(device: str | None) -> str:
 
 
 @lru_cache(maxsize=2)
-def _load(path: str, device: str, dtype: str) -> _Parts:
+def _load(path: str, device: str, dtype: str, stamped: tuple) -> _Parts:
     torch, transformers = _import()
     try:
         model = transformers.T5EncoderModel.from_pretrained(path)
