@@ -20,6 +20,8 @@ from metrics.utils.stamps import stamp
 _PACKAGE = Path(__file__).resolve().parents[1]
 # Options that name files; a tokenizer "char" has nothing to do with a file of that name.
 _PATHS = ("document_frequencies", "model_path")
+# What evaluate's side of base.py imports for callbacks; no statistics are made in it.
+_NOT_STATISTICS = ("trainer.py",)
 
 
 def fingerprint(metric: str, columns: Sequence[str], options: Mapping, module: str = "batch_statistics") -> str:
@@ -80,25 +82,30 @@ def sources(package: Path, *modules: str) -> list[Path]:
     found, waiting = set(), [package / f"{module}.py" for module in modules]
     while waiting:
         path = waiting.pop()
-        if path not in found and path.parent not in others:
+        if path not in found and path.parent not in others and path.name not in _NOT_STATISTICS:
             found.add(path)
             waiting += _imported(path, package)
     return sorted(found)
 
 
 def _imported(path: Path, package: Path) -> Iterator[Path]:
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.ImportFrom):
-            start = path.parents[node.level - 1] if node.level else package.parent
-            module = start.joinpath(*(node.module or "").split("."))
-            modules = [module, *(module / alias.name for alias in node.names)]
-        elif isinstance(node, ast.Import):
-            modules = [package.parent.joinpath(*alias.name.split(".")) for alias in node.names]
-        else:
-            continue
-        for module in modules:
-            files = module.with_suffix(".py"), module / "__init__.py"
+    for level, module, names in _imports_in(path.read_bytes()):
+        start = (path.parents[level - 1] if level else package.parent).joinpath(*module.split("."))
+        for found in (start, *(start / name for name in names)):
+            files = found.with_suffix(".py"), found / "__init__.py"
             yield from (file for file in files if package in file.parents and file.is_file())
+
+
+@lru_cache(maxsize=256)
+def _imports_in(source: bytes) -> list[tuple[int, str, list[str]]]:
+    """Level, module and names of each import; metrics' copies of one util are parsed once."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            found.append((node.level, node.module or "", [alias.name for alias in node.names]))
+        elif isinstance(node, ast.Import):
+            found += [(0, alias.name, []) for alias in node.names]
+    return found
 
 
 # Options

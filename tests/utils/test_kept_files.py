@@ -59,10 +59,10 @@ def same(found, expected):
 # One file
 
 
-def write_text(text):
+def write_text(text, rows=None):
     def write(part):
         Path(part).write_bytes(text)
-        return len(text)
+        return len(text) if rows is None else rows
 
     return write
 
@@ -79,8 +79,8 @@ def test_any_flipped_bit_and_any_length_is_noticed(tmp_path):
     path = tmp_path / "a"
     write_kept(str(path), KEYS[0], write_text(b"some rows"))
     whole = path.read_bytes()
-    changed = [whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :] for place in range(len(whole))]
-    for content in (*changed, *(whole[:length] for length in range(len(whole))), whole + b"\0", whole * 2):
+    flipped = [whole[:i] + bytes([whole[i] ^ 1 << i % 8]) + whole[i + 1 :] for i in range(len(whole))]
+    for content in (*flipped, *(whole[:length] for length in range(len(whole))), whole + b"\0", whole * 2):
         path.write_bytes(content)
         with pytest.raises(Misfit):
             read_kept(str(path), KEYS[0])
@@ -114,9 +114,9 @@ def test_other_numbers_of_rows_under_a_right_seal(uninterrupted, tmp_path):
     paths, expected, kept = uninterrupted
     kept = shutil.copytree(kept, tmp_path / "kept")
     for path in kept.iterdir():
-        content = path.read_bytes()
-        body, (_, key, rows) = content[: -kept_files._SEAL_BYTES], struct.unpack_from("<8s32sQ", content, len(content) - kept_files._SEAL_BYTES)
-        write_kept(str(path), key.hex(), lambda part: (Path(part).write_bytes(body), rows + 1)[1])  # noqa: B023
+        content, size = path.read_bytes(), kept_files._SEAL_BYTES
+        _, key, rows = struct.unpack_from("<8s32sQ", content, len(content) - size)
+        write_kept(str(path), key.hex(), write_text(content[:-size], rows + 1))
     with pytest.warns(UserWarning, match=r"rows, expected \d+; it was made anew"):
         same(score_shards(BatchStatistics("cider", keep=["id"]), paths, str(kept)), expected)
 
