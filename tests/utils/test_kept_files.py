@@ -34,10 +34,10 @@ def write(shards, folder):
     return [write_jsonl(shard, folder / f"{i:02}.jsonl") for i, shard in enumerate(shards)]
 
 
-def silent(*arguments):
+def silent(*arguments, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return score_shards(*arguments)
+        return score_shards(*arguments, **options)
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +199,8 @@ def test_random_kills(tmp_path):
     paths = write(cut(rows, 24), tmp_path / "in")
     statistics_of = BatchStatistics("cider", keep=["id"])
     (tmp_path / "expected").mkdir()
-    expected = silent(statistics_of, paths, str(tmp_path / "expected"))
+    # Sums of another batch may have other last bits.
+    expected = silent(statistics_of, paths, str(tmp_path / "expected"), batch_rows=2)
     for seed in range(rounds(3, 20)):
         rng, kept = random.Random(seed), tmp_path / str(seed)
         kept.mkdir()
@@ -210,7 +211,7 @@ def test_random_kills(tmp_path):
         time.sleep(rng.random() / 100)
         process.send_signal(signal.SIGKILL)
         assert process.wait() in (-signal.SIGKILL, 0)
-        same(silent(statistics_of, paths, str(kept)), expected)
+        same(silent(statistics_of, paths, str(kept), batch_rows=2), expected)
 
 
 def test_two_runs_in_one_folder(uninterrupted, tmp_path):
