@@ -1,7 +1,6 @@
 """Scores image-text retrieval on files of embeddings or similarities, without importing evaluate."""
 
 import argparse
-import json
 from collections.abc import Callable, Iterable
 from functools import partial
 from glob import has_magic
@@ -24,6 +23,7 @@ from metrics.recall_at_k.scoring import (
 from metrics.recall_at_k.ties import TIES
 from metrics.utils.array_files import open_array
 from metrics.utils.base import reference_counts, signature
+from metrics.utils.files import read_json
 from metrics.utils.shard_files import expand
 
 METRICS = ("recall_at_k",)
@@ -149,11 +149,7 @@ def _check_sides(options: argparse.Namespace) -> None:
 def _references(path: str | None):
     if path is None:
         return None
-    with open(path, encoding="utf-8") as file:
-        try:
-            content = json.load(file)
-        except ValueError as error:
-            raise ValueError(f"{path} is no JSON: {error}") from None
+    content = read_json(path)
     if not isinstance(content, list):
         raise ValueError(f"{path} holds {type(content).__name__}, expected a list with one entry per item")
     return content

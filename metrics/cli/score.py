@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from metrics.cli import captions, entity, reports, retrieval, shards, vqa
-from metrics.utils.shard_files import write_rows
+from metrics.utils.statistics_files import write_rows
 
 FAMILIES = (captions, vqa, retrieval, entity)
 METRICS = [name for family in FAMILIES for name in family.METRICS]

@@ -2,6 +2,8 @@
 
 import argparse
 import os
+import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -11,8 +13,10 @@ import numpy as np
 from metrics.cli.reports import Report, interval_note, results_of
 from metrics.utils.batch_statistics import METRICS, BatchStatistics
 from metrics.utils.engines import ENGINES, pick
-from metrics.utils.shard_files import expand, is_shard, read_statistics, write_rows
-from metrics.utils.shard_scoring import BATCH_ROWS, ShardScores, score_shards, shard_folder
+from metrics.utils.files import name_some
+from metrics.utils.shard_files import expand, is_shard
+from metrics.utils.shard_scoring import BATCH_ROWS, ShardScores, check_unchanged, score_shards, shard_folder
+from metrics.utils.statistics_files import to_arrow, write_rows
 
 # Options of score that speak of files of another kind, or need more than statistics.
 _OTHERS = ("references", "questions", "percent", "official_output", "allow_missing")
@@ -91,8 +95,10 @@ def run(family, names: Sequence[str], options: argparse.Namespace) -> tuple[Shar
             found = [
                 score_one(BatchStatistics(name, **columns, **family.metric_options(name, options))) for name in names
             ]
-            if options.per_sample:
-                write_rows(options.per_sample, sample_columns(found, shards, options.id_column))
+        for scores in found[1:]:
+            check_unchanged(shards, found[0].contents, scores.contents)
+        if options.per_sample:
+            _write_samples(options.per_sample, found, shards, options.id_column)
     except ImportError as error:
         raise OSError(str(error)) from error
     reports = [_report(name, scores, options) for name, scores in zip(names, found)]
@@ -105,17 +111,36 @@ def _report(name: str, found: ShardScores, options: argparse.Namespace) -> Repor
     return Report(name, results, {}, found.signature, found.statistics, found.statistics_of.score, note=note)
 
 
+def _write_samples(path: str, found: Sequence[ShardScores], shards: Sequence[str], id_column: str | None) -> None:
+    ids = None
+    if id_column:
+        ids = found[0].statistics[id_column]
+        _name_doubled(id_column, ids.tolist())
+        # Of all shards at once, as one may hold 1 and the next 2**63, or none at all.
+        ids = to_arrow(ids, id_column) if path.endswith(".parquet") else ids
+    write_rows(path, sample_columns(found, shards, id_column, ids))
+
+
+def _name_doubled(id_column: str, ids: list) -> None:
+    """Says which ids stand in several rows: all of them are scored, as they may be meant."""
+    doubled = [text for text, count in Counter(map(str, ids)).items() if count > 1]
+    if doubled:
+        print(f"more than one row has {name_some(doubled, 'id')} in column {id_column!r}; all rows are scored",
+              file=sys.stderr)  # fmt: skip
+
+
 def sample_columns(
-    found: Sequence[ShardScores], shards: Sequence[str], id_column: str | None
+    found: Sequence[ShardScores], shards: Sequence[str], id_column: str | None, ids
 ) -> Iterator[dict[str, np.ndarray]]:
     """The scores of every row, shard by shard: behind the id, or behind the shard's name and the row in it."""
-    for number, shard in enumerate(shards):
-        parts = [read_statistics(scores.files[number]) for scores in found]
-        if not parts[0]:
+    stop = 0
+    for shard, size in zip(shards, found[0].sizes):
+        start, stop = stop, stop + size
+        if not size:
             continue
-        rows = np.arange(len(next(iter(parts[0].values()))))
-        names = np.full(len(rows), os.path.basename(shard), object)
-        columns = {id_column: parts[0][id_column]} if id_column else {"shard": names, "row": rows}
-        for scores, statistics in zip(found, parts):
+        names = np.full(size, os.path.basename(shard), object)
+        columns = {id_column: ids[start:stop]} if id_column else {"shard": names, "row": np.arange(size)}
+        for scores in found:
+            statistics = {name: values[start:stop] for name, values in scores.statistics.items()}
             columns.update(scores.statistics_of.sample_scores(statistics))
         yield columns

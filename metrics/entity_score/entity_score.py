@@ -33,12 +33,13 @@ from .scoring import (
     signature_settings,
 )
 from .similarity import favdbench_similarity
+from .stamps import stamp
 from .t5 import T5Encoder
 from .trainer import ComputeMetrics
 from .watched_trainer import watch
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (ComputeMetrics, PerceptronTagger, confidence_interval, entities, favdbench_similarity)
+_SIBLINGS = (ComputeMetrics, PerceptronTagger, confidence_interval, entities, favdbench_similarity, stamp)
 _OF_TRAINER = (Evaluation, EvaluationSet, watch)
 
 _CITATION = """\

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .base import check_options, describe
+from .stamps import stamp
 
 DTYPES = ("float32", "bfloat16")
 # What t5-base's tokenizer truncates at; others name no length, or 1e30.
@@ -227,21 +228,13 @@ def _loaded(path: str, device: str, dtype: str) -> _Parts:
     # What no two threads may do at a time is transformers' own, so the lock is kept there: this module may be there
     # twice, in the package and as the loader's copy.
     with vars(transformers).setdefault("_t5_loading", RLock()):
-        return _load(path, device, dtype, _files(path))
-
-
-def _files(folder: str) -> tuple:
-    """What tells the content of a folder from what it was before; nothing of a name on the Hub."""
-    if not os.path.isdir(folder):
-        return ()
-    with os.scandir(folder) as entries:
-        found = [(entry.name, entry.stat()) for entry in entries if entry.is_file()]
-    return tuple(sorted((name, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for name, s in found))
+        # What the folder holds may change in the life of a process.
+        return _load(path, device, dtype, stamp(path) if os.path.isdir(path) else ())
 
 
 @lru_cache(maxsize=2)
-def _load(path: str, device: str, dtype: str, files: tuple) -> _Parts:
-    """Loads a model; `files` makes another one of a folder that has changed."""
+def _load(path: str, device: str, dtype: str, stamped: tuple) -> _Parts:
+    """Loads a model; `stamped` makes another one of a folder that has changed."""
     torch, transformers = _import()
     try:
         model = transformers.T5EncoderModel.from_pretrained(path)

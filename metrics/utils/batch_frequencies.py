@@ -5,14 +5,15 @@ pass, `BatchStatistics("cider", document_frequencies=...)`.
 """
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
 from metrics.cider.document_frequencies import DocumentFrequencies
 from metrics.cider.scoring import SINGLE_IMAGE
 from metrics.utils.base import check_references
-from metrics.utils.batch_statistics import BatchStatistics, column, fingerprint, keep_encoder
+from metrics.utils.batch_statistics import BatchStatistics, column, keep_encoder
+from metrics.utils.fingerprints import fingerprint
 
 _OPTIONS = ("n", "tokenizer", "stem", "end_token")
 
@@ -49,7 +50,9 @@ class BatchFrequencies:
             ValueError, TypeError: The column is missing, or an item is wrong; the message names it.
         """
         references = check_references(column(batch, self.references))
-        return DocumentFrequencies.from_references(references, **self.options, encoder=self._encoder)
+        # Named, as references that are all empty have no token that would tell ids from texts.
+        named = {} if isinstance(references[0][0], str) else {"tokenizer": "none"}
+        return DocumentFrequencies.from_references(references, **{**self.options, **named}, encoder=self._encoder)
 
     def __call__(self, batch: Mapping) -> dict[str, np.ndarray]:
         """The same as one row with one column, `table`: the bytes of the file that `DocumentFrequencies.save` writes.
@@ -62,7 +65,8 @@ class BatchFrequencies:
 
     def fingerprint(self) -> str:
         """A hash of cider's code, the options and the column read."""
-        return fingerprint("cider", ["document frequencies", self.references], self.options)
+        columns = ["document frequencies", self.references]
+        return fingerprint("cider", columns, self.options, module="batch_frequencies")
 
 
 def to_bytes(table: DocumentFrequencies) -> bytes:
@@ -101,10 +105,20 @@ def merge_corpus(tables: Iterable[DocumentFrequencies]) -> DocumentFrequencies:
 
     Raises:
         ValueError: It is a set of no image, or of one: its idf would be 0 everywhere.
+        TypeError: Some tables are of texts and some of token ids.
     """
-    table = merge(tables)
+    table = merge(_of_one_kind(tables))
     if table is None:
         raise ValueError("there is no row, expected at least one")
     if table.num_images == 1:
         raise ValueError(SINGLE_IMAGE)
     return table.finalize()
+
+
+def _of_one_kind(tables: Iterable[DocumentFrequencies]) -> Iterator[DocumentFrequencies]:
+    kinds = set()
+    for table in tables:
+        kinds.add(table.tokenizer == "none")
+        if len(kinds) > 1:
+            raise TypeError("some references are texts and some are token ids, expected all of one kind")
+        yield table

@@ -5,18 +5,18 @@ A batch is a dict of columns (lists, NumPy or Arrow arrays), as `datasets.Datase
 order, the statistics of all batches score as the whole set does, since all references of a sample are in its row.
 """
 
-import hashlib
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import lru_cache
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 
 from metrics.utils.base import as_list, check_captions, reference_counts, signature
+from metrics.utils.fingerprints import fingerprint
+from metrics.utils.stamps import stamp
 
 METRICS = ("bleu4", "cider", "entity_score", "vqa_accuracy")
 
@@ -68,11 +68,12 @@ class BatchStatistics:
         """The statistics of a batch.
 
         Returns:
-            Columns, first axis = row: those of the metric, `num_references`, and the columns kept; for vqa_accuracy
-            also `are_ids`. Of a batch without a row, no column.
+            Columns, first axis = row: those of the metric, `num_references`, the columns kept, and except for
+            entity_score `are_ids`. Of a batch without a row, no column.
 
         Raises:
-            ValueError, TypeError: A column is missing, or an item is wrong; the message names it.
+            ValueError, TypeError: A column is missing, an item is wrong, or a column to be kept has the name of one
+                that the metric makes; the message names it.
         """
         predictions, references = column(batch, self.predictions), column(batch, self.references)
         if not predictions and not references:
@@ -81,7 +82,9 @@ class BatchStatistics:
         if self._encoder is not None:
             options["encoder"] = self._encoder
         statistics = _STATISTICS[self.metric](predictions, references, options)
-        return {**statistics, **{name: _plain(column(batch, name)) for name in self.keep}}
+        if self.keep:
+            self._check_kept(statistics)
+        return {**statistics, **{name: as_column(column(batch, name)) for name in self.keep}}
 
     @property
     def needs_frequencies(self) -> bool:
@@ -104,27 +107,35 @@ class BatchStatistics:
 
         Raises:
             ValueError: The whole set is one that the metric does not score.
+            TypeError: Some rows are texts and some are ids.
         """
-        if self.metric == "vqa_accuracy" and weights is None:
-            _check_answers(statistics, self._options_of("sample_statistics"))
+        if weights is None:
+            check_kind(statistics)
+            if self.metric == "vqa_accuracy":
+                _check_answers(statistics, self._options_of("sample_statistics"))
         return self._scoring.score(self._own(statistics), weights=weights, **self._options_of("score"))
 
     def sample_scores(self, statistics: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The scores of every row, as the metric's `sample_scores` makes them."""
+        """The scores of every row, as the metric's `sample_scores` makes them.
+
+        Raises:
+            TypeError: Some rows are texts and some are ids.
+        """
+        check_kind(statistics)
         return self._scoring.sample_scores(self._own(statistics), **self._options_of("sample_scores"))
 
     def signature(self, statistics: Mapping[str, np.ndarray] | None = None, corpus: bool = False) -> str:
         """Says how scores are made.
 
         Args:
-            statistics: Joined, for the number of references.
+            statistics: Joined, for the number of references, and for whether they are of texts or of ids.
             corpus: Whether cider's table was made of these references and not of others.
         """
         options = self._options_of("signature_settings")
         if corpus:
             options["document_frequencies"] = "corpus"
-        if statistics is not None and ARE_IDS in statistics:
-            options["ids"] = bool(statistics[ARE_IDS][0])
+        if statistics is not None and ARE_IDS in statistics and statistics[ARE_IDS][0]:
+            options.update({"ids": True} if self.metric == "vqa_accuracy" else {"tokenizer": "none"})
         name, settings = self._scoring.signature_settings(**options)
         if statistics is not None:
             settings["refs"] = reference_counts(map(range, np.unique(statistics[NUM_REFERENCES]).tolist()))
@@ -139,6 +150,20 @@ class BatchStatistics:
     def _own(self, statistics: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         others = {NUM_REFERENCES, ARE_IDS, *self.keep}
         return {name: values for name, values in statistics.items() if name not in others}
+
+    def _check_kept(self, statistics: Mapping[str, np.ndarray]) -> None:
+        """Refuses columns that would stand in the place of statistics, or of scores in a file of samples."""
+        first = {name: values[:1] for name, values in statistics.items() if name not in (NUM_REFERENCES, ARE_IDS)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            scores = self._scoring.sample_scores(first, **self._options_of("sample_scores"))
+        made = {*statistics, *scores}
+        for name in self.keep:
+            if name in made:
+                raise ValueError(
+                    f"the column {name!r}, which is to be kept, has the name of a column that {self.metric} makes "
+                    f"({', '.join(sorted(made))}): rename it, or keep another"
+                )
 
     @property
     def _scoring(self):
@@ -183,7 +208,27 @@ def join(parts: Iterable[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
     parts = [part for part in parts if part and len(next(iter(part.values())))]
     if not parts:
         raise ValueError("there is no row, expected at least one")
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return {name: _concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _concatenate(arrays: list[np.ndarray]) -> np.ndarray:
+    """Joins arrays; where NumPy would cast values (int64 and uint64 to float64, numbers to text), as objects."""
+    dtypes = {array.dtype for array in arrays}
+    if len(dtypes) > 1 and not all(dtype.kind == "f" for dtype in dtypes):
+        return as_column([value for array in arrays for value in array.tolist()])
+    return np.concatenate(arrays)
+
+
+def check_kind(statistics: Mapping[str, np.ndarray]) -> None:
+    """Refuses statistics of texts joined with those of ids: they have nothing in common.
+
+    Raises:
+        TypeError: There are both; the message names a row of each.
+    """
+    are_ids = statistics.get(ARE_IDS)
+    if are_ids is not None and are_ids.any() and not are_ids.all():
+        raise TypeError(f"some rows are texts (row {int(np.argmin(are_ids))}) and some are ids (row "
+                        f"{int(np.argmax(are_ids))}), expected all of one kind")  # fmt: skip
 
 
 def column(batch: Mapping, name: str) -> list:
@@ -205,11 +250,19 @@ def column(batch: Mapping, name: str) -> list:
     return as_list(values, name)
 
 
-def _plain(values: list) -> np.ndarray:
-    array = np.asarray(values) if set(map(type, values)) <= {int} or set(map(type, values)) <= {str} else None
-    if array is None:
-        array = np.empty(len(values), object)
-        array[:] = values
+def as_column(values: list) -> np.ndarray:
+    """Values as an array that casts none of them: integers that fit one type as such, all else as objects.
+
+    >>> as_column([1, 2**63]).dtype, as_column([1, 2**64]).dtype, as_column([-1, 2**63]).tolist()
+    (dtype('uint64'), dtype('O'), [-1, 9223372036854775808])
+    """
+    if values and set(map(type, values)) == {int}:
+        low, high = min(values), max(values)
+        for dtype in (np.int64, np.uint64):
+            if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
+                return np.array(values, dtype)
+    array = np.empty(len(values), object)
+    array[:] = values
     return array
 
 
@@ -220,7 +273,12 @@ def _bleu4(predictions: list, references: list, options: dict) -> dict[str, np.n
     from metrics.bleu4.scoring import sample_statistics
 
     predictions, references = check_captions(predictions, references)
-    return _counted(sample_statistics(predictions, references, **options), references)
+    statistics = sample_statistics(predictions, references, **options)
+    return {**_counted(statistics, references), ARE_IDS: _kinds(predictions)}
+
+
+def _kinds(predictions: list) -> np.ndarray:
+    return np.full(len(predictions), not isinstance(predictions[0], str))
 
 
 def _cider(predictions: list, references: list, options: dict) -> dict[str, np.ndarray]:
@@ -228,8 +286,10 @@ def _cider(predictions: list, references: list, options: dict) -> dict[str, np.n
 
     table = open_table(options.get("document_frequencies", "corpus"))
     predictions, references = check_captions(predictions, references)
-    statistics = sample_statistics(predictions, references, **{**options, "document_frequencies": table})
-    return _counted(statistics, references)
+    # Named, as a batch of empty captions has no token that would tell ids from texts.
+    named = {} if isinstance(predictions[0], str) else {"tokenizer": "none"}
+    statistics = sample_statistics(predictions, references, **{**options, **named, "document_frequencies": table})
+    return {**_counted(statistics, references), ARE_IDS: _kinds(predictions)}
 
 
 def open_table(document_frequencies):
@@ -245,12 +305,11 @@ def open_table(document_frequencies):
     if document_frequencies == "corpus":
         raise ValueError("document_frequencies is 'corpus', expected a table: a batch is no corpus (a first pass over "
                          "all references makes the table, see batch_frequencies)")  # fmt: skip
-    path = Path(document_frequencies)
-    return _load_table(str(path), path.stat().st_mtime_ns)
+    return _load_table(document_frequencies, stamp(document_frequencies))
 
 
 @lru_cache(maxsize=2)
-def _load_table(path: str, changed: int):
+def _load_table(path: str, stamped: tuple):
     from metrics.cider.document_frequencies import DocumentFrequencies
 
     return DocumentFrequencies.load(path)
@@ -289,10 +348,7 @@ def _protocol(options: Mapping, ids: bool):
 def _check_answers(statistics: Mapping[str, np.ndarray], options: Mapping) -> None:
     from metrics.vqa_accuracy.scoring import check_ceiling
 
-    are_ids = statistics[ARE_IDS]
-    if are_ids.any() and not are_ids.all():
-        raise TypeError("some answers are strings and some are ids, expected all of one kind")
-    check_ceiling(statistics[NUM_REFERENCES], _protocol(options, bool(are_ids[0])))
+    check_ceiling(statistics[NUM_REFERENCES], _protocol(options, bool(statistics[ARE_IDS][0])))
 
 
 def _counted(statistics: dict[str, np.ndarray], references: list) -> dict[str, np.ndarray]:
@@ -305,54 +361,3 @@ _STATISTICS: dict[str, Callable[[list, list, dict], dict[str, np.ndarray]]] = {
     "entity_score": _entity_score,
     "vqa_accuracy": _vqa_accuracy,
 }
-
-
-# What statistics depend on
-
-
-def fingerprint(metric: str, columns: Sequence[str], options: Mapping) -> str:
-    """A hash of a metric's code, the columns read and the options; it does not depend on where files lie.
-
-    >>> fingerprint("cider", ["a"], {"n": 4}) == fingerprint("cider", ["a"], {"n": 3})
-    False
-    """
-    parts = [metric, repr(tuple(columns)), _code(metric)]
-    parts += [f"{name} {_identity(value)}" for name, value in sorted(options.items())]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-
-@lru_cache
-def _code(metric: str) -> str:
-    """A hash of the sources that make a metric's statistics."""
-    folder = Path(__file__).parents[1]
-    files = [*sorted((folder / metric).glob("*.py")), *sorted((folder / "utils").glob("batch_*.py"))]
-    content = b"".join(path.name.encode() + path.read_bytes() for path in files)
-    return hashlib.sha256(content).hexdigest()
-
-
-def _identity(value) -> str:
-    """What an option is, so that two are equal where the statistics are."""
-    if callable(value) and not hasattr(value, "to_dict"):
-        from datasets.fingerprint import Hasher
-
-        return Hasher.hash([value, _source(value)])
-    if isinstance(value, str) and value != "corpus" and Path(value).is_file():
-        return hashlib.sha256(Path(value).read_bytes()).hexdigest()
-    if hasattr(value, "to_dict"):
-        value = value.to_dict()
-    if isinstance(value, Mapping):
-        return hashlib.sha256(b"".join(f"{k}".encode() + _bytes(v) for k, v in sorted(value.items()))).hexdigest()
-    return repr(value)
-
-
-def _source(function: Callable) -> str | None:
-    """The file of a function or of a callable object's class: what can be imported is pickled by name alone."""
-    try:
-        path = inspect.getsourcefile(function if inspect.isroutine(function) else type(function))
-        return None if path is None else Path(path).read_text(encoding="utf-8")
-    except (TypeError, OSError):
-        return None  # Of C, or typed into a prompt.
-
-
-def _bytes(value) -> bytes:
-    return value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()

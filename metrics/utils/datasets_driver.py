@@ -15,8 +15,8 @@ from datasets.fingerprint import Hasher, generate_fingerprint
 
 from metrics.utils.batch_frequencies import BatchFrequencies, from_bytes, merge, merge_corpus
 from metrics.utils.batch_statistics import BatchStatistics, join
-from metrics.utils.shard_files import from_table
 from metrics.utils.shard_scoring import BATCH_ROWS
+from metrics.utils.statistics_files import from_table
 
 # What map is tried again after a process has died; files of finished shards are found then.
 _ATTEMPTS = 3

@@ -1,33 +1,48 @@
 """Scores a metric over shards: statistics of each shard as a file, then one formula over all of them.
 
-A file of statistics is named after its shard, the shard's size and time, and the metric's code and options. What is
-there already is not made again; so a run that was stopped goes on where it was, on any engine, and a shard that has
-changed is counted anew.
+A file of statistics is named after its shard, what the shard holds, and the metric's code and options. What is there
+already is not made again; so a run that was stopped goes on where it was, on any engine, and a shard that has changed
+is counted anew. What was damaged since it was made is made again, with a warning.
 """
 
 import hashlib
 import os
 import tempfile
-import uuid
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
 
-from metrics.utils.batch_frequencies import BatchFrequencies, merge, merge_corpus
-from metrics.utils.batch_statistics import BatchStatistics, join
+from metrics.utils.batch_frequencies import BatchFrequencies, from_bytes, merge, merge_corpus
+from metrics.utils.batch_statistics import ARE_IDS, BatchStatistics, join
 from metrics.utils.engines import Engine, serial
-from metrics.utils.shard_files import StatisticsWriter, read_batches, read_statistics
+from metrics.utils.fingerprints import code_of
+from metrics.utils.kept_files import Misfit, file_hash, read_kept, write_kept
+from metrics.utils.shard_files import read_batches
+from metrics.utils.stamps import stamp
+from metrics.utils.statistics_files import StatisticsWriter, read_statistics
 
 BATCH_ROWS = 4096
 
 
 class Outcome(NamedTuple):
-    """What became of a shard: the file made of it, or what is wrong with it."""
+    """What became of a shard.
+
+    Attributes:
+        file: What was made of it.
+        error: What is wrong with the shard; there is no file then.
+        key: What the file is made of.
+        content: A hash of the shard.
+        note: Why a file that was there was made again.
+    """
 
     file: str
     error: str | None = None
+    key: str = ""
+    content: str = ""
+    note: str | None = None
 
 
 class ShardWork:
@@ -41,44 +56,78 @@ class ShardWork:
 
     def __init__(self, function: Callable, folder: str, batch_rows: int = BATCH_ROWS):
         self._function, self._folder, self._batch_rows = function, os.path.abspath(folder), batch_rows
-        self._fingerprint = function.fingerprint()
+        self._fingerprint = f"{function.fingerprint()} {code_of('utils/shard_files')}"
 
     def __call__(self, shard: str) -> Outcome:
         """Makes the file, or finds it. Errors of the input are returned, so that they stop no other shard."""
         try:
-            file = self._file_of(shard)
-            if not os.path.exists(file):
-                part = f"{file}.{uuid.uuid4().hex}.part"
-                try:
-                    self._make(shard, part)
-                    os.replace(part, file)
-                finally:
-                    if os.path.exists(part):
-                        os.remove(part)
-            return Outcome(file)
+            return self._find_or_make(shard)
         except (ValueError, TypeError, OSError) as error:
             text = str(error)
             return Outcome("", text if shard in text else f"{shard}: {text}")
 
-    def _file_of(self, shard: str) -> str:
-        status = os.stat(shard)
-        key = f"{os.path.abspath(shard)} {status.st_size} {status.st_mtime_ns} {self._fingerprint}"
+    def _find_or_make(self, shard: str) -> Outcome:
+        before = stamp(shard)
+        # A hash of the content, as sizes and times can be equal where rows are not. It reads the shard once more, at
+        # some hundred times the speed at which captions are counted, and lets shards be copied and moved.
+        content = file_hash(shard)
+        key = hashlib.sha256(f"{content} {self._fingerprint}".encode()).hexdigest()
         name = os.path.splitext(os.path.basename(shard))[0]
-        ending = "npz" if isinstance(self._function, BatchFrequencies) else "parquet"
-        return os.path.join(self._folder, f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}.{ending}")
+        file = os.path.join(self._folder, f"{name}-{key[:24]}.{'npz' if self._of_tables else 'parquet'}")
+        found = Outcome(file, key=key, content=content)
+        try:
+            self.read(found)
+            return found
+        except FileNotFoundError:
+            pass
+        except (Misfit, OSError) as error:
+            found = found._replace(note=str(error) if file in str(error) else f"{file}: {error}")
 
-    def _make(self, shard: str, file: str) -> None:
+        def write(part: str) -> int:
+            rows = self._make(shard, part)
+            if stamp(shard) != before:
+                raise ValueError(f"{shard} changed while it was read")
+            return rows
+
+        write_kept(file, key, write)
+        return found
+
+    @property
+    def _of_tables(self) -> bool:
+        return isinstance(self._function, BatchFrequencies)
+
+    def _make(self, shard: str, file: str) -> int:
+        """Writes the file and returns the number of rows."""
         function = self._function.with_encoder()
-        if isinstance(function, BatchFrequencies):
+        if self._of_tables:
             table = merge(self._batches(shard, [function.references], function.table))
             with open(file, "wb") as opened:
                 if table is not None:
                     table.save(opened)
-            return
+            return 0 if table is None else table.num_images
         columns = [function.predictions, function.references, *function.keep]
-        with StatisticsWriter(file) as writer:
+        with StatisticsWriter(file, as_json=function.keep) as writer:
             for statistics in self._batches(shard, columns, function):
                 writer.write(statistics)
+        return writer.rows
+
+    def read(self, outcome: Outcome):
+        """What a shard's file holds: its statistics (none of a shard without rows), or its table (None then).
+
+        Raises:
+            Misfit: The file is not what was made of the shard; the message names it.
+            OSError: It cannot be opened.
+        """
+        try:
+            content, rows = read_kept(outcome.file, outcome.key)
+            found, number = (_table_in if self._of_tables else _statistics_in)(content)
+        except FileNotFoundError:
+            raise
+        except (ValueError, KeyError) as error:
+            raise Misfit(f"{outcome.file} does not fit: {error}") from error
+        if number != rows:
+            raise Misfit(f"{outcome.file} does not fit: it holds {number} rows, expected {rows}")
+        return found
 
     def _batches(self, shard: str, columns: Sequence[str], function: Callable) -> Iterator:
         row = 0
@@ -97,13 +146,17 @@ class ShardScores(NamedTuple):
     Attributes:
         statistics_of: The metric with its options, and for cider the table.
         statistics: Of all rows, the shards in the order given.
+        sizes: The number of rows of each shard.
         files: The file of statistics of each shard.
+        contents: A hash of each shard.
         signature: How the score is made.
     """
 
     statistics_of: BatchStatistics
     statistics: dict[str, np.ndarray]
+    sizes: list[int]
     files: list[str]
+    contents: list[str]
     signature: str
 
     def score(self) -> dict:
@@ -136,32 +189,86 @@ def score_shards(
         engine: Where shards are worked on, see `engines`.
         batch_rows: Rows that a worker holds at one time.
 
+    Returns:
+        What is known of them. A kept file that is damaged, or that another program put there, is made again, with a
+        warning that names it.
+
     Raises:
         ValueError: Shards cannot be read or hold wrong items; the message names each. The files of the others stay.
+            Or one has changed between the passes.
+        TypeError: Some rows are texts and some are ids.
     """
-    corpus = statistics_of.needs_frequencies
+    first, corpus = None, statistics_of.needs_frequencies
     if corpus:
-        files = _run(ShardWork(BatchFrequencies.of(statistics_of), folder, batch_rows), shards, engine)
+        work = ShardWork(BatchFrequencies.of(statistics_of), folder, batch_rows)
+        first = _run(work, shards, engine)
         # In the order of the shards: the table, and so the names of the second pass, are the same in every run.
-        statistics_of = statistics_of.with_options(document_frequencies=merge_corpus(_tables(files)))
-    files = _run(ShardWork(statistics_of, folder, batch_rows), shards, engine)
-    statistics = join(map(read_statistics, files))
-    return ShardScores(statistics_of, statistics, files, statistics_of.signature(statistics, corpus))
+        tables = (table for table in map(work.read, first) if table is not None)
+        statistics_of = statistics_of.with_options(document_frequencies=merge_corpus(tables))
+    work = ShardWork(statistics_of, folder, batch_rows)
+    outcomes = _run(work, shards, engine)
+    contents = [outcome.content for outcome in outcomes]
+    if first is not None:
+        check_unchanged(shards, [outcome.content for outcome in first], contents)
+    parts = list(map(work.read, outcomes))
+    _check_kinds(shards, parts)
+    statistics, sizes = join(parts), list(map(_size, parts))
+    files = [outcome.file for outcome in outcomes]
+    signature = statistics_of.signature(statistics, corpus)
+    return ShardScores(statistics_of, statistics, sizes, files, contents, signature)
 
 
-def _tables(files: Sequence[str]) -> Iterator:
-    from metrics.cider.document_frequencies import DocumentFrequencies
+def check_unchanged(shards: Sequence[str], before: Sequence[str], after: Sequence[str]) -> None:
+    """Compares what shards held in two passes.
 
-    # A shard without rows has an empty file.
-    return (DocumentFrequencies.load(file) for file in files if os.path.getsize(file))
+    Raises:
+        ValueError: One has changed in between; the message names it.
+    """
+    for shard, one, other in zip(shards, before, after):
+        if one != other:
+            raise ValueError(f"{shard} changed while it was scored: what was made of it is of two contents")
 
 
-def _run(work: ShardWork, shards: Sequence[str], engine: Engine) -> list[str]:
-    """The file of each shard."""
-    outcomes = dict(engine(work, shards))
-    wrong = [outcome.error for _, outcome in sorted(outcomes.items()) if outcome.error]
+def _check_kinds(shards: Sequence[str], parts: Sequence[dict[str, np.ndarray]]) -> None:
+    first: dict[bool, str] = {}
+    for shard, part in zip(shards, parts):
+        for are_ids in np.unique(part.get(ARE_IDS, ())).tolist():
+            first.setdefault(bool(are_ids), shard)
+    if len(first) > 1:
+        raise TypeError(f"{first[True]} holds ids and {first[False]} holds texts, expected all of one kind")
+
+
+def _size(columns: dict[str, np.ndarray]) -> int:
+    return len(next(iter(columns.values()), ()))
+
+
+def _statistics_in(content: memoryview) -> tuple[dict[str, np.ndarray], int]:
+    import pyarrow
+
+    try:
+        found = read_statistics(pyarrow.BufferReader(content))
+    except OSError as error:
+        # What pyarrow raises where pages are damaged.
+        raise ValueError(str(error)) from error
+    return found, _size(found)
+
+
+def _table_in(content: memoryview) -> tuple:
+    # A shard without rows has an empty table.
+    table = from_bytes(bytes(content)) if len(content) else None
+    return table, 0 if table is None else table.num_images
+
+
+def _run(work: ShardWork, shards: Sequence[str], engine: Engine) -> list[Outcome]:
+    """What became of each shard; says of which files that were there are made again."""
+    found = dict(engine(work, shards))
+    outcomes = [found[number] for number in range(len(shards))]
+    for outcome in outcomes:
+        if outcome.note:
+            warnings.warn(f"{outcome.note}; it was made anew", stacklevel=3)
+    wrong = [outcome.error for outcome in outcomes if outcome.error]
     if wrong:
         done = len(shards) - len(wrong)
         raise ValueError("; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else "")
                          + f" ({done} of {len(shards)} shards are done)")  # fmt: skip
-    return [outcomes[number].file for number in range(len(shards))]
+    return outcomes

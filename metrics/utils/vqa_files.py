@@ -1,7 +1,8 @@
 """The official file formats of VQA -> predictions and answers, with the check that a submission gets.
 
 Results are a list of {question_id, answer}; annotations a dict whose `annotations` list holds {question_id, answers},
-and mostly question_type and answer_type. Ids are compared as they are: 42 and "42" are two ids, as for the server.
+and mostly question_type and answer_type. Ids are compared as they are: 42 and "42" are two ids, as for the server; one
+file may not have both.
 """
 
 from collections import Counter
@@ -86,7 +87,17 @@ def _by_id(rows: list[dict], path: str, keys: Iterable[str]) -> dict:
     twice = [key for key, count in Counter(row["question_id"] for row in rows).items() if count > 1]
     if twice:
         raise ValueError(f"{path} has more than one entry for {_some(twice)}")
+    alike = _alike(row["question_id"] for row in rows)
+    if alike:
+        raise ValueError(f"{path} has ids that are equal as text, once as int and once as str: {_some(alike)}")
     return {row["question_id"]: row for row in rows}
+
+
+def _alike(ids: Iterable) -> list:
+    """Those of ids that another is equal to as text: as keys of the official files both would be one."""
+    ids = dict.fromkeys(ids)
+    found = Counter(map(str, ids))
+    return [question_id for question_id in ids if found[str(question_id)] > 1]
 
 
 def _is_id(value) -> bool:
@@ -106,6 +117,7 @@ def _check_submission(
         (other, f"ids that are not {expected}, as those of {references_path} are:"),
         ([question_id for question_id, count in found.items() if count > 1], "more than one answer for"),
         (not_text, "an answer that is not a string for"),
+        (_alike(typed), "answers for ids that are equal as text:"),
     ]
     if not allow_missing:
         problems.append(([i for i in annotations if i not in found], f"(of {references_path}) no answer for"))

@@ -94,6 +94,11 @@ WRONG = {
     "bool id": ([{"image_id": True, "caption": "a"}], GOOD, "image_id is True, expected int or str"),
     "float id": ([{"image_id": 1.0, "caption": "a"}], GOOD, "image_id is 1.0, expected int or str"),
     "empty": ([], GOOD, "no caption for 2 image ids (1, 2)"),
+    "doubled id": ('{"1": "x", "2": "b", "1": "a cat"}', GOOD, "predictions.json: the key '1' stands twice"),
+    "doubled id, escaped": (r'{"1": "x", "2": "b", "\u0031": "a cat"}', GOOD, "the key '1' stands twice"),
+    "doubled key": ('[{"image_id": 1, "image_id": 2, "caption": "a"}]', GOOD, "the key 'image_id' stands twice"),
+    "doubled reference": (GOOD, '{"1": ["a"], "2": ["b"], "2": ["c"]}', "references.json: the key '2' stands twice"),
+    "doubled list": (GOOD, '{"annotations": [], "annotations": []}', "the key 'annotations' stands twice"),
 }
 
 

@@ -61,6 +61,170 @@ def test_samples_by_id(folder, ending, tmp_path_factory):
     assert mean == pytest.approx(whole_scores("cider", captions(40))["cider"], abs=1e-12)
 
 
+IDS = {
+    "unsigned": [[1, 2], [9223372036854775809, 3], [2**64 - 1, 0]],
+    "beyond 64 bits": [[1, 2], [2**64, -5], [2**200, 0]],
+    "texts": [["1", "a"], ["b\0", ""], ["01", "é"]],
+    "mixed": [[1, "1x"], ["a", 2**63 + 1], [2, None]],
+    "fractions": [[0.1, 2**53 + 1], [1e300, 3], [-0.5, 4]],
+}
+
+
+@pytest.mark.parametrize("ids", IDS.values(), ids=IDS)
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_ids_of_json_lines_are_kept_as_they_are(ids, ending, tmp_path, capsys):
+    rows = captions(6)
+    for number, part in enumerate(ids):
+        shard = [{**rows[2 * number + i], "id": value} for i, value in enumerate(part)]
+        write_jsonl(shard, tmp_path / f"{number}.jsonl")
+    (tmp_path / "out").mkdir()
+    path = tmp_path / "out" / f"samples.{ending}"
+    options = ["--id-column", "id", "--per-sample", str(path), "--batch-rows", "1"]
+    assert score(tmp_path, *options, pattern="*.jsonl") == 0
+    expected = [value for part in ids for value in part]
+    if ending == "jsonl":
+        found = [json.loads(line)["id"] for line in path.read_text().splitlines()]
+        assert found == expected and list(map(type, found)) == list(map(type, expected))
+    else:
+        with open(path, encoding="utf-8", newline="") as file:
+            found = [row["id"] for row in csv.DictReader(file)]
+        assert found == ["" if value is None else str(value) for value in expected]
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind, parts", [
+    ("uint64", [[1, 2], [9223372036854775809, 3]]), ("int64", [[-1, 2], [None, 2**63 - 1]]),
+    ("string", [[None, None], ["a", "b"]]), ("timestamp[us]", [[1, 2], [3, 4]]),
+    ("binary", [[b"a", b"b"], [b"c", b""]]),
+])  # fmt: skip
+def test_ids_of_parquet_are_kept_as_they_are(kind, parts, tmp_path):
+    import pyarrow
+    import pyarrow.parquet
+
+    for number, part in enumerate(parts):
+        rows = {"prediction": ["a cat", "a dog"], "references": [["a cat"], ["the dog"]],
+                "id": pyarrow.array(part, kind if "[" not in kind else pyarrow.timestamp("us"))}  # fmt: skip
+        pyarrow.parquet.write_table(pyarrow.table(rows), tmp_path / f"{number}.parquet")
+    (tmp_path / "out").mkdir()
+    path = tmp_path / "out" / "samples.parquet"
+    assert score(tmp_path, "--id-column", "id", "--per-sample", str(path), "--batch-rows", "1") == 0
+    found = pyarrow.parquet.read_table(path).column("id")
+    assert found.type == (kind if "[" not in kind else pyarrow.timestamp("us"))
+    assert found.to_pylist() == pyarrow.array([i for part in parts for i in part], found.type).to_pylist()
+
+
+def test_ids_that_parquet_cannot_hold_are_named(tmp_path, capsys):
+    for ids, message in (([1, "a"], "column 'id' holds int and str"), ([1, 2**64], "column 'id' has no type")):
+        write_jsonl([{**row, "id": i} for row, i in zip(captions(2), ids)], tmp_path / "0.jsonl")
+        path = str(tmp_path / "samples.parquet")
+        assert score(tmp_path, "--id-column", "id", "--per-sample", path, pattern="*.jsonl") == 2
+        assert message in capsys.readouterr().err
+
+
+def test_ids_of_several_rows_are_named(tmp_path, capsys):
+    for number, ids in enumerate(([1, 2], ["1", 3])):
+        write_jsonl([{**row, "id": i} for row, i in zip(captions(2), ids)], tmp_path / f"{number}.jsonl")
+    path = str(tmp_path / "out.csv")
+    assert score(tmp_path, "--id-column", "id", "--per-sample", path, pattern="*.jsonl") == 0
+    assert "more than one row has 1 id (1) in column 'id'; all rows are scored" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("metric, name", [
+    ("vqa_accuracy", "vqa_accuracy"), ("vqa_accuracy", "accuracy"), ("vqa_accuracy", "num_references"),
+    ("vqa_accuracy", "are_ids"), ("cider", "similarity"), ("cider", "cider"), ("cider", "cider_2"),
+    ("cider", "num_references"), ("bleu4", "matches"), ("bleu4", "bleu2"), ("bleu4", "are_ids"),
+])  # fmt: skip
+def test_an_id_column_with_the_name_of_another_column(metric, name, tmp_path, capsys):
+    rows = (answers if metric == "vqa_accuracy" else captions)(6)
+    write_jsonl([{**row, name: row["id"]} for row in rows], tmp_path / "0.jsonl")
+    options = ["--id-column", name, "--per-sample", str(tmp_path / "out.csv")]
+    code = score(tmp_path, *options, metrics=[metric], pattern="*.jsonl")
+    error = capsys.readouterr().err
+    assert code == 2 and f"the column {name!r}, which is to be kept, has the name of a column that {metric}" in error
+
+
+def ids_of(text):
+    return [len(word) for word in text.split()]
+
+
+def as_ids(rows):
+    return [{**row, "prediction": ids_of(row["prediction"]), "references": list(map(ids_of, row["references"]))}
+            for row in rows]  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
+def test_token_ids_are_signed_as_such(ending, tmp_path, load_metric):
+    rows = as_ids(captions(20))
+    # A shard whose captions are all empty has no token, and is of ids all the same.
+    for number, part in enumerate([rows[:9], [{**rows[0], "prediction": [], "references": [[]]}] * 2, rows[9:]]):
+        writer = write_parquet if ending == "parquet" else write_jsonl
+        writer(part, tmp_path / f"{number}.{ending}")
+    results = results_of(tmp_path, pattern=f"*.{ending}")
+    rows += [{**rows[0], "prediction": [], "references": [[]]}] * 2
+    for name in ("cider", "bleu4"):
+        assert "|tok:ids|" in results[name]["signature"]
+        module = load_metric(name)
+        batch = {key + "s": [row[key] for row in rows] for key in ("prediction",)}
+        expected = module.compute(**batch, references=[row["references"] for row in rows])
+        assert results[name][name] == pytest.approx(expected[name], abs=1e-12)
+        assert module.signature() == results[name]["signature"]
+
+
+@pytest.mark.parametrize("metric, message", [
+    ("cider", "some references are texts and some are token ids"), ("bleu4", "1.jsonl holds ids and "),
+])  # fmt: skip
+def test_shards_of_texts_and_of_ids(metric, message, tmp_path, capsys):
+    write_jsonl(captions(5), tmp_path / "0.jsonl")
+    write_jsonl(as_ids(captions(5)), tmp_path / "1.jsonl")
+    assert score(tmp_path, metrics=[metric], pattern="*.jsonl") == 2
+    assert message in capsys.readouterr().err
+
+
+def test_doubled_keys_and_columns(tmp_path, capsys):
+    import pyarrow
+    import pyarrow.parquet
+
+    (tmp_path / "0.jsonl").write_text('{"prediction": "a", "references": ["a"], "prediction": "b"}\n')
+    assert score(tmp_path, metrics=["bleu4"], pattern="*.jsonl") == 2
+    assert "0.jsonl, line 1: the key 'prediction' stands twice in one object" in capsys.readouterr().err
+    columns = [pyarrow.array(["a"]), pyarrow.array(["b"]), pyarrow.array([["a"]])]
+    table = pyarrow.Table.from_arrays(columns, ["prediction", "prediction", "references"])
+    pyarrow.parquet.write_table(table, tmp_path / "0.parquet")
+    assert score(tmp_path, metrics=["bleu4"]) == 2
+    assert "0.parquet has 2 columns 'prediction', expected one" in capsys.readouterr().err
+
+
+def test_a_damaged_result_of_a_shard_is_made_anew(folder, tmp_path_factory, recwarn):
+    kept = tmp_path_factory.mktemp("kept")
+    first = results_of(folder, *COLUMNS, "--shard-results", str(kept))
+    damaged = sorted(kept.glob("1-*.npz"))[0]
+    damaged.write_bytes(b"")
+    recwarn.clear()
+    assert results_of(folder, *COLUMNS, "--shard-results", str(kept)) == first
+    assert [str(warning.message) for warning in recwarn] == [
+        f"{damaged} does not fit: it has 0 bytes, expected a seal of 80 at its end; it was made anew"
+    ]
+
+
+def test_new_weights_of_t5_are_seen(tmp_path, t5_folder, nltk_data):
+    import shutil
+
+    from tests.tiny_models import write_t5
+
+    rows = [{"prediction": text, "references": [other]} for text, other in zip(TEXTS, TEXTS[1:])]
+    write_parquet(rows, tmp_path / "0.parquet")
+    model, kept = shutil.copytree(t5_folder, tmp_path / "t5"), tmp_path / "kept"
+
+    def found(*options):
+        options = ["--model-path", str(model), *options]
+        return results_of(tmp_path, *options, metrics=["entity_score"])["entity_score"]["entity_score"]
+
+    before = found("--shard-results", str(kept))
+    assert found("--shard-results", str(kept)) == before
+    write_t5(model, t5_folder, seed=5)
+    assert found("--shard-results", str(kept)) == found() != before
+
+
 def test_samples_without_id_are_named_by_shard_and_row(folder):
     assert score(folder, *COLUMNS, "--per-sample", str(folder / "o.jsonl"), metrics=["bleu4"]) == 0
     rows = [json.loads(line) for line in (folder / "o.jsonl").read_text().splitlines()]

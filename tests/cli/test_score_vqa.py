@@ -130,6 +130,25 @@ def test_allow_missing(tmp_path, capsys):
     assert "left out 1 ids" in capsys.readouterr().err
 
 
+def test_ids_equal_as_text_in_one_file(tmp_path, capsys):
+    # As keys of evalQA.json both would be one.
+    rows = [annotation(i, ["yes"] * 10) for i in (1, "1", 2)]
+    results = [{"question_id": i, "answer": "yes"} for i in (1, "1", 2)]
+    assert score(write(tmp_path, results, {"annotations": rows})) == 2
+    assert "annotations.json has ids that are equal as text" in capsys.readouterr().err
+    files = write(tmp_path, results, {"annotations": [*rows[:1], annotation("2", ["yes"] * 10)]})
+    assert score(files, "--allow-missing") == 2
+    assert "answers for ids that are equal as text: 2 question ids (1, '1')" in capsys.readouterr().err
+
+
+def test_doubled_keys_at_any_depth(tmp_path, capsys):
+    files = write(tmp_path)
+    text = Path(files[1]).read_text()
+    Path(files[1]).write_text(text.replace('"answer": "black",', '"answer": "black", "answer": "white",', 1))
+    assert score(files) == 2
+    assert "annotations.json: the key 'answer' stands twice in one object" in capsys.readouterr().err
+
+
 def test_questions_file(tmp_path, capsys):
     questions = tmp_path / "questions.json"
     rows = [{"question_id": i, "multiple_choices": ["no", "2 dogs"]} for i in TYPES]

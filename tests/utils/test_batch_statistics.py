@@ -95,7 +95,7 @@ def test_ids_as_answers():
     assert statistics_of.score(statistics) == {"vqa_accuracy": 0.5}
     assert statistics_of.signature(statistics).startswith("vqa_accuracy|norm:ids|formula:exact|stem:no|refs:1-2")
     words = statistics_of({"prediction": ["a"], "references": [["a"] * 4]})
-    with pytest.raises(TypeError, match="some answers are strings and some are ids"):
+    with pytest.raises(TypeError, match=r"some rows are texts \(row 2\) and some are ids \(row 0\)"):
         statistics_of.score(join([statistics, words]))
 
 
@@ -160,7 +160,7 @@ def test_pickles_and_imports_no_evaluate():
 
 
 def test_fingerprint_is_of_code_options_and_columns(tmp_path, monkeypatch):
-    from metrics.utils import batch_statistics
+    from metrics.utils import fingerprints
 
     same, other_scale = (BatchStatistics("cider", n=3, scale=scale).fingerprint() for scale in (10.0, 1.0))
     assert same == other_scale == BatchStatistics("cider", n=3).fingerprint()
@@ -174,7 +174,7 @@ def test_fingerprint_is_of_code_options_and_columns(tmp_path, monkeypatch):
     ]  # fmt: skip
     found = {same, *(other.fingerprint() for other in others)}
     assert len(found) == 1 + len(others)
-    monkeypatch.setattr(batch_statistics, "_code", lambda metric: "changed")
+    monkeypatch.setattr(fingerprints, "code_of", lambda *modules: "changed")
     assert BatchStatistics("cider", n=3).fingerprint() not in found
 
 

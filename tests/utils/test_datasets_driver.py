@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from metrics.utils import batch_statistics, retrieval_shards
+from metrics.utils import fingerprints, retrieval_shards
 from metrics.utils.batch_statistics import BatchStatistics
 from metrics.utils.engines import pick
 from metrics.utils.shard_scoring import score_shards
@@ -56,7 +56,7 @@ def test_a_streamed_dataset():
 
 def test_map_as_it_is():
     # The function alone, without the driver, as a user would pass it.
-    from metrics.utils.shard_files import from_table
+    from metrics.utils.statistics_files import from_table
 
     rows = captions(20)
     statistics_of = BatchStatistics("bleu4", keep=["id"])
@@ -80,7 +80,7 @@ def test_cache_follows_options_and_code(monkeypatch, tmp_path):
     first = file_of()
     assert file_of() == first == file_of(smoothing=False)
     assert file_of(max_order=2)[0] != first[0]
-    monkeypatch.setattr(batch_statistics, "_code", lambda metric: "changed")
+    monkeypatch.setattr(fingerprints, "code_of", lambda *modules: "changed")
     assert file_of()[0] != first[0]
 
 

@@ -8,7 +8,6 @@ from metrics.recall_at_k import scoring as recall_at_k
 from metrics.utils import retrieval_shards
 from metrics.utils.batch_statistics import BatchStatistics, join
 from metrics.utils.engines import pick
-from metrics.utils.shard_files import read_statistics
 from metrics.utils.shard_scoring import ShardWork, score_shards
 from tests.sharding import DiesOnce, answers, assert_same_scores, captions, columns, cut, whole_scores, write_parquet
 from tests.tiny_models import TEXTS
@@ -55,8 +54,9 @@ def test_one_two_and_seven_shards_of_every_metric(tmp_path):
     outcomes = dict(pick("ray", 2)(apply, items))
     assert not any(outcome.error for outcome in outcomes.values())
     for case, (metric, rows, _) in enumerate(cases):
-        files = [outcomes[i].file for i in range(len(items)) if numbers[i] == case]
-        found = BatchStatistics(metric).score(join(map(read_statistics, files)))
+        files = [outcomes[i] for i in range(len(items)) if numbers[i] == case]
+        work = ShardWork(BatchStatistics(metric), str(tmp_path))
+        found = BatchStatistics(metric).score(join(map(work.read, files)))
         assert_same_scores(found, whole_scores(metric, rows))
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from metrics.utils.batch_statistics import BatchStatistics
 from metrics.utils.engines import pick, serial
-from metrics.utils.shard_files import expand, from_table, read_batches, read_statistics, to_table, write_rows
+from metrics.utils.shard_files import expand, read_batches
 from metrics.utils.shard_scoring import ShardWork, score_shards, shard_folder
+from metrics.utils.statistics_files import from_table, read_statistics, to_table, write_rows
 from tests.sharding import answers, assert_same_scores, captions, cut, whole_scores, write_jsonl, write_parquet
 
 pytest.importorskip("pyarrow")

@@ -188,3 +188,18 @@ def test_without_torch(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     with pytest.raises(ImportError, match="T5 states need torch and transformers: pip install torch transformers"):
         T5Encoder("t5-base")
+
+
+def test_new_weights_in_the_same_folder(t5_folder, tmp_path):
+    folder = shutil.copytree(t5_folder, tmp_path / "t5")
+    lengths = {"a dog": 3}
+    before = T5Encoder(str(folder), device="cpu").states(lengths)["a dog"]
+    assert T5Encoder(str(folder), device="cpu")._parts is T5Encoder(folder, device="cpu")._parts
+    model = transformers.T5EncoderModel.from_pretrained(folder)
+    with torch.no_grad():
+        model.encoder.block[0].layer[0].SelfAttention.v.weight.mul_(-2)
+    model.save_pretrained(folder)
+    after = T5Encoder(str(folder), device="cpu").states(lengths)["a dog"]
+    t5._load.cache_clear()
+    fresh = T5Encoder(str(folder), device="cpu").states(lengths)["a dog"]
+    assert np.array_equal(after, fresh) and not np.allclose(after, before, atol=1e-3)
