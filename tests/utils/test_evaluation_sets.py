@@ -48,6 +48,10 @@ def constant(size=11):
     return np.full((size, 2), 7)
 
 
+def as_table(rows):
+    return rows
+
+
 def as_rows(rows):
     torch = pytest.importorskip("torch")
 
@@ -126,10 +130,12 @@ def test_each_set_is_scored_by_its_own_references(cider, right, make_trainer, gi
     assert (found["eval_a_cider"], found["eval_b_cider"]) == (right, right)
 
 
-@pytest.mark.parametrize("make", [lambda rows: rows, as_rows, as_stream], ids=["dataset", "torch", "stream"])
-@pytest.mark.parametrize("arguments", [
-    {}, {"batch_eval_metrics": True}, {"dataloader_num_workers": 1, "dataloader_persistent_workers": True},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize("make, arguments", [
+    *[(make, {"batch_eval_metrics": batched}) for make in (as_table, as_rows, as_stream)
+      for batched in (False, True)],
+    # Slow: worker processes start.
+    (as_rows, {"dataloader_num_workers": 1, "dataloader_persistent_workers": True}),
+])  # fmt: skip
 def test_a_watched_trainer_needs_no_labels(cider, right, make_trainer, make, arguments):
     sets = {name: make(table(name, "constant")) for name in "ab"}
     callback = cider.compute_metrics(TOKENIZER, SETS)
