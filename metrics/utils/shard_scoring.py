@@ -247,8 +247,8 @@ def _statistics_in(content: memoryview) -> tuple[dict[str, np.ndarray], int]:
 
     try:
         found = read_statistics(pyarrow.BufferReader(content))
-    except OSError as error:
-        # What pyarrow raises where pages are damaged.
+    except (pyarrow.ArrowException, OSError) as error:
+        # OSError also: what pyarrow raises where pages are damaged.
         raise ValueError(str(error)) from error
     return found, _size(found)
 
