@@ -23,16 +23,20 @@ from .base import Checked
 from .buffered import pair_ids, paired_rows, read, similarity_rows
 from .device import DeviceArithmetic
 from .inputs import check_pairs
+from .products import ProductBlocks
 from .ranks import count
 from .reporting import image_of_rows, labels_of_rows, report
 from .resampling import confidence_interval
+from .rounding import compare
 from .scoring import check_items, sample_scores, score, signature_settings
 from .ties import hits
 from .trainer import ComputeMetrics
 from .vectors import Vectors
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (ComputeMetrics, as_matrix, confidence_interval, count, DeviceArithmetic, hits, Vectors)
+_SIBLINGS = (
+    ComputeMetrics, as_matrix, compare, confidence_interval, count, DeviceArithmetic, hits, ProductBlocks, Vectors
+)  # fmt: skip
 
 _CITATION = """\
 @article{hodosh2013framing,

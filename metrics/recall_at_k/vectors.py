@@ -1,10 +1,4 @@
-"""One side's embeddings, ready for products: widened, normalised, and with equal vectors recognised.
-
-Equal vectors must tie, yet a matrix product gives the same pair of vectors other last bits in other places (measured
-with OpenBLAS: in the first columns of each thread's part). So each pair of distinct vectors is multiplied once.
-"""
-
-from typing import NamedTuple
+"""One side's embeddings, ready for products: widened, and normalised under "cosine"."""
 
 import numpy as np
 
@@ -21,30 +15,39 @@ class Vectors:
     """
 
     def __init__(self, matrix, dtype: np.dtype, cosine: bool):
-        self._matrix, self._dtype, self._cosine = matrix, dtype, cosine
-        self.shape = matrix.shape
+        self._matrix, self._cosine = matrix, cosine
+        self.dtype, self.shape = dtype, matrix.shape
+        blocks = (np.asarray(matrix[rows], dtype=np.float64, order="C") for rows in row_blocks(matrix))
+        self._norms = np.concatenate([_norms(block) for block in blocks])
+        self.scales = np.ones(len(self._norms)) if cosine else self._norms
 
-    def block(self, items) -> np.ndarray:
-        """The vectors of a slice or an index array, (items, dimensions)."""
-        block = np.asarray(self._matrix[items], dtype=self._dtype)
-        return _normalized(block) if self._cosine else block
+    def block(self, items, dtype: np.dtype | None = None) -> np.ndarray:
+        """The vectors of a slice or an index array, (items, dimensions); in another type where one is given."""
+        dtype = dtype or self.dtype
+        block = np.asarray(self._matrix[items], dtype=dtype, order="C")
+        if not self._cosine:
+            return block
+        norms = self._norms[items]
+        # The norm itself, or numbers divided by it, would leave the range of float32.
+        extreme = np.flatnonzero(~((norms > 1e-30) & (norms < 1e30)))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            units = block / norms.astype(dtype)[:, None]
+        if len(extreme):
+            scaled = _scaled(block[extreme].astype(np.float64))[0]
+            units[extreme] = scaled / np.maximum(_norms(scaled), 1)[:, None]
+        return units
 
     def largest_norm(self) -> float:
         """The largest Euclidean norm."""
-        blocks = (np.asarray(self._matrix[rows], dtype=np.float64) for rows in row_blocks(self._matrix))
-        return max(float(np.linalg.norm(block, axis=1).max()) for block in blocks)
+        return float(self._norms.max())
 
-    def distinct(self) -> "Distinct":
-        """Finds equal vectors: by a hash of their bits, and then by comparison."""
-        hashes = np.concatenate([_hashes(self.block(rows)) for rows in row_blocks(self._matrix)])
-        _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
-        first_of = first[group.reshape(-1)]
-        repeats = np.flatnonzero(first_of != np.arange(len(first_of)))
-        for part in np.array_split(repeats, max(1, len(repeats) * self.shape[1] >> 22)):
-            equal = (self.block(part) == self.block(first_of[part])).all(axis=1)
-            first_of[part[~equal]] = part[~equal]
-        items, number = np.unique(first_of, return_inverse=True)
-        return Distinct(items, number.reshape(-1))
+
+def row_dots(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """The dot product of each row of one with the same row of the other.
+
+    NumPy adds up a contiguous row in an order that depends on its length alone: neither on other rows nor on threads.
+    """
+    return np.add.reduce(np.multiply(rows, columns, order="C"), axis=1)
 
 
 def check_range(norms: list[float], dtype: np.dtype) -> None:
@@ -63,26 +66,18 @@ def check_range(norms: list[float], dtype: np.dtype) -> None:
                              'expected smaller embeddings, or similarity="cosine"')  # fmt: skip
 
 
-class Distinct(NamedTuple):
-    """Which vectors of a side are the same: item of each distinct one (its first), and each item's distinct one."""
-
-    items: np.ndarray
-    number: np.ndarray
-
-
-def _normalized(block: np.ndarray) -> np.ndarray:
-    squares = np.einsum("ij,ij->i", block, block)
-    # Squares of very large or small numbers leave the range: such rows are divided by their largest number before.
-    extreme = ~((squares > 1e-30) & (squares < 1e30))
-    if extreme.any():
-        block = block.copy()
-        largest = np.abs(block[extreme]).max(axis=1, keepdims=True)
-        block[extreme] /= np.where(largest == 0, 1, largest)
-        squares[extreme] = np.einsum("ij,ij->i", block[extreme], block[extreme])
-    return block / np.sqrt(np.where(squares == 0, 1, squares))[:, None]
+def _norms(block: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        norms = np.sqrt(row_dots(block, block))
+        # Squares of very large or small numbers leave the range.
+        extreme = np.flatnonzero(~((norms > 1e-100) & (norms < 1e100)))
+        if len(extreme):
+            scaled, largest = _scaled(block[extreme])
+            norms[extreme] = largest * np.sqrt(row_dots(scaled, scaled))
+    return norms
 
 
-def _hashes(block: np.ndarray) -> np.ndarray:
-    bits = np.ascontiguousarray(block).view(np.uint32)
-    weights = np.random.default_rng(0).integers(1, 1 << 63, bits.shape[1], dtype=np.uint64)
-    return bits.astype(np.uint64) @ (weights | np.uint64(1))
+def _scaled(block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows divided by their largest number, and these numbers; a row of zeros stays as it is."""
+    largest = np.abs(block).max(axis=1)
+    return block / np.where(largest == 0, 1, largest)[:, None], largest

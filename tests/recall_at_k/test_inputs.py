@@ -6,7 +6,9 @@ import pytest
 
 from metrics.recall_at_k.device import DeviceArithmetic
 from metrics.recall_at_k.inputs import check_references
-from metrics.recall_at_k.ranks import Arithmetic, ProductBlocks, count
+from metrics.recall_at_k.products import ProductBlocks
+from metrics.recall_at_k.ranks import Arithmetic, count
+from metrics.recall_at_k.rounding import Thresholds
 from metrics.recall_at_k.scoring import sample_statistics, score
 from metrics.recall_at_k.vectors import Vectors
 
@@ -69,10 +71,9 @@ def test_arithmetic_of_a_device():
     results = []
     for arithmetic in (Arithmetic(), DeviceArithmetic(torch.device("cpu"))):
         blocks = ProductBlocks(*sides, arithmetic)
-        values = blocks.define(pairs)
-        best = np.maximum.reduceat(values[np.argsort(pairs.columns, kind="stable")],
-                                   np.searchsorted(np.sort(pairs.columns), np.arange(70)))
-        results.append(count(blocks, values[None], best[None]))
+        rows = Thresholds(*(array[None] for array in blocks.define(pairs)))
+        columns = Thresholds(*(array[:, :70] for array in rows))
+        results.append(count(blocks, rows, columns))
     np.testing.assert_array_equal(results[0][0], results[1][0])
     np.testing.assert_array_equal(results[0][1], results[1][1])
 
