@@ -15,12 +15,10 @@ import numpy as np
 
 from .ranks import HEIGHT, SLAB, WIDTH, Arithmetic, Pairs, cut
 from .rounding import Thresholds, compare, error_in_slacks, tie_slack, underflow
-from .vectors import Vectors, row_dots
+from .vectors import CACHED, Vectors, row_dots
 
 # Pairs formed one by one need about 200 times as long as in a product in float64.
 NEAR_SHARE = 1 / 256
-# Numbers of vectors that are gathered at a time.
-_GATHERED = 1 << 20
 
 
 class ProductBlocks:
@@ -67,11 +65,12 @@ class Sides:
         self._columns = self._made = (None, None)
 
     def similarities(self, pairs: Pairs) -> Thresholds:
-        """Dot products of pairs in float64: of equal pairs equal, whatever stands beside them."""
+        """Of pairs, in float64: of equal pairs equal, whatever stands beside them."""
         values = np.empty(len(pairs.rows))
-        for part in cut(len(values), max(1, _GATHERED // self.dimensions)):
-            gathered = (side.block(items[part], np.float64) for side, items in zip(self.vectors, pairs))
-            values[part] = row_dots(*gathered)
+        for part in cut(len(values), max(1, CACHED // self.dimensions)):
+            gathered = (side.as_given(items[part]) for side, items in zip(self.vectors, pairs))
+            (rows, row_norms), (columns, column_norms) = gathered
+            values[part] = row_dots(rows, columns) / (row_norms * column_norms)
         scales = (side.scales[items] for side, items in zip(self.vectors, pairs))
         return Thresholds(values, self.slacks(*scales))
 

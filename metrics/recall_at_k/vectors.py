@@ -4,6 +4,9 @@ import numpy as np
 
 from .arrays import row_blocks
 
+# Numbers that are widened to float64 at a time, a megabyte: four times as fast as ten of them, which leave the cache.
+CACHED = 1 << 17
+
 
 class Vectors:
     """Embeddings of one side.
@@ -17,25 +20,34 @@ class Vectors:
     def __init__(self, matrix, dtype: np.dtype, cosine: bool):
         self._matrix, self._cosine = matrix, cosine
         self.dtype, self.shape = dtype, matrix.shape
-        blocks = (np.asarray(matrix[rows], dtype=np.float64, order="C") for rows in row_blocks(matrix))
-        self._norms = np.concatenate([_norms(block) for block in blocks])
-        self.scales = np.ones(len(self._norms)) if cosine else self._norms
+        self._norms = np.concatenate([_norms(self._rows(rows, np.float64)) for rows in row_blocks(matrix, CACHED)])
+        # Norms that could leave the range of float32, or numbers divided by them; zeros are among them.
+        self._extreme = ~((self._norms > 1e-30) & (self._norms < 1e30)) & cosine
+        ones = np.ones(len(self._norms))
+        self.scales = ones if cosine else self._norms
+        self._divisors = np.where(self._extreme, 1, self._norms) if cosine else ones
 
     def block(self, items, dtype: np.dtype | None = None) -> np.ndarray:
         """The vectors of a slice or an index array, (items, dimensions); in another type where one is given."""
-        dtype = dtype or self.dtype
-        block = np.asarray(self._matrix[items], dtype=dtype, order="C")
+        block = self._rows(items, dtype or self.dtype)
         if not self._cosine:
             return block
-        norms = self._norms[items]
-        # The norm itself, or numbers divided by it, would leave the range of float32.
-        extreme = np.flatnonzero(~((norms > 1e-30) & (norms < 1e30)))
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            units = block / norms.astype(dtype)[:, None]
+        return self._with_units(block / self._divisors[items, None].astype(block.dtype), block, items)
+
+    def as_given(self, items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The vectors of an index array before they are divided, a copy in float64, and what to divide them by."""
+        block = self._rows(items, np.float64)
+        return self._with_units(block, block, items), self._divisors[items]
+
+    def _with_units(self, target: np.ndarray, block: np.ndarray, items) -> np.ndarray:
+        """Puts the unit vectors of those in a block that have an extreme norm."""
+        extreme = np.flatnonzero(self._extreme[items])
         if len(extreme):
-            scaled = _scaled(block[extreme].astype(np.float64))[0]
-            units[extreme] = scaled / np.maximum(_norms(scaled), 1)[:, None]
-        return units
+            target[extreme] = _units(block[extreme])
+        return target
+
+    def _rows(self, items, dtype: np.dtype) -> np.ndarray:
+        return np.asarray(self._matrix[items], dtype=dtype, order="C")
 
     def largest_norm(self) -> float:
         """The largest Euclidean norm."""
@@ -47,7 +59,7 @@ def row_dots(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
 
     NumPy adds up a contiguous row in an order that depends on its length alone: neither on other rows nor on threads.
     """
-    return np.add.reduce(np.multiply(rows, columns, order="C"), axis=1)
+    return np.add.reduce(rows * columns, axis=1)
 
 
 def check_range(norms: list[float], dtype: np.dtype) -> None:
@@ -70,14 +82,20 @@ def _norms(block: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
         norms = np.sqrt(row_dots(block, block))
         # Squares of very large or small numbers leave the range.
-        extreme = np.flatnonzero(~((norms > 1e-100) & (norms < 1e100)))
-        if len(extreme):
+        extreme = ~((norms > 1e-100) & (norms < 1e100))
+        if extreme.any():
             scaled, largest = _scaled(block[extreme])
             norms[extreme] = largest * np.sqrt(row_dots(scaled, scaled))
     return norms
 
 
+def _units(block: np.ndarray) -> np.ndarray:
+    scaled, _ = _scaled(block.astype(np.float64))
+    # The largest number is 1: only the norm of a zero vector is smaller.
+    return scaled / np.maximum(_norms(scaled), 1)[:, None]
+
+
 def _scaled(block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows divided by their largest number, and these numbers; a row of zeros stays as it is."""
-    largest = np.abs(block).max(axis=1)
+    largest = np.abs(block).max(axis=1, initial=0)
     return block / np.where(largest == 0, 1, largest)[:, None], largest
