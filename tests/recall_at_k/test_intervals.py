@@ -70,7 +70,7 @@ def test_a_text_without_an_image_has_no_label(metric):
 @pytest.mark.parametrize("first, others", [("none", "pqrstuvwxyz"), (-1, range(11))])
 def test_labels_of_users_take_in_no_text_without_an_image(metric, first, others):
     # Twelve images with a text each, the first of them not found, and a text more.
-    inputs = {"predictions": np.eye(12, 13) * (np.arange(12) > 0), "references": list(range(12)), "k": 1}
+    inputs = {"predictions": np.eye(12, 13) * (np.arange(13) > 0), "references": list(range(12)), "k": 1}
     options = {"no_correct": "zero", "confidence_level": 0.9, "n_resamples": 50, "directions": "backward"}
     found, plain = (metric.compute(**inputs, by=labels, clusters=labels, **options)
                     for labels in ([first, *others], ["a", *"bcdefghijkl"]))
