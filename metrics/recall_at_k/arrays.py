@@ -113,10 +113,10 @@ def compute_type(*matrices) -> np.dtype:
     return np.dtype(np.float64 if wide else np.float32)
 
 
-def row_blocks(matrix):
-    """Slices of rows that hold about a million numbers each."""
+def row_blocks(matrix, numbers: int = _BLOCK):
+    """Slices of rows that hold about so many numbers each, a million by default."""
     rows, columns = matrix.shape
-    step = max(1, _BLOCK // columns)
+    step = max(1, numbers // columns)
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 

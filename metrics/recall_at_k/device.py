@@ -1,12 +1,14 @@
 """The work on blocks on a GPU, for embeddings that are torch tensors there; so torch has been imported already.
 
-Vectors are prepared in main memory; what grows with the number of pairs is on the device. Products are float32 as long
-as torch is not told to use TF32.
+Vectors are prepared in main memory; what grows with the number of pairs is on the device, but for the few that are
+formed again in float64.
 """
 
 import sys
 
 import numpy as np
+
+from .ranks import Pairs
 
 
 class DeviceArithmetic:
@@ -23,6 +25,11 @@ class DeviceArithmetic:
     def _tensor(self, values: np.ndarray):
         return self._torch.from_numpy(np.ascontiguousarray(values)).to(self._device)
 
+    def product_type(self, dtype: np.dtype) -> np.dtype:
+        """float64 where torch is told to multiply float32 less exactly (as TF32 or bfloat16), else as it is."""
+        exact = self._torch.get_float32_matmul_precision() == "highest"
+        return dtype if exact else np.dtype(np.float64)
+
     def multiply(self, rows: np.ndarray, columns: np.ndarray):
         """rows @ columns.T, a tensor on the device."""
         # The same columns meet many blocks of rows: they are moved once.
@@ -30,12 +37,17 @@ class DeviceArithmetic:
             self._columns, self._on_device = columns, self._tensor(columns)
         return self._tensor(rows) @ self._on_device.T
 
-    def put(self, block, places: tuple, values: np.ndarray) -> None:
-        """Sets single numbers of a block."""
-        block[tuple(map(self._tensor, places))] = self._tensor(values)
+    def count(
+        self, block, lower: np.ndarray, upper: np.ndarray, axis: int, most: int
+    ) -> tuple[np.ndarray, np.ndarray, Pairs | None]:
+        """Counts, for each row (axis 0) or column (axis 1), the numbers above its upper limit, and those within both.
 
-    def count(self, block, thresholds: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
-        """Counts, for each row (axis 0) or column (axis 1), the numbers above and those equal to its threshold."""
-        limits = self._tensor(thresholds if axis else thresholds[:, None])
-        counts = (compare(block, limits).sum(dim=1 - axis) for compare in (self._torch.gt, self._torch.eq))
-        return tuple(count.cpu().numpy() for count in counts)
+        Returns:
+            Both counts, and the places in the block of what is within; None where these are more than `most`.
+        """
+        lower, upper = (self._tensor(each if axis else each[:, None]) for each in (lower, upper))
+        beyond, within = block > upper, (block >= lower) & (block <= upper)
+        above, near = (mask.sum(dim=1 - axis).cpu().numpy() for mask in (beyond, within))
+        if near.sum() > most:
+            return above, near, None
+        return above, near, Pairs(*within.nonzero().cpu().numpy().T)

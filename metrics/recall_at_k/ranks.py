@@ -1,9 +1,7 @@
 """How many items are better than, and how many tie with, the correct ones: counted in one pass over the similarities.
 
 No sort and no top-k: for each query the items above its best correct item are counted, in both directions on the same
-block, while it is in the cache. The similarity of a correct pair is formed first, for these comparisons, and put into
-its block in place of the product's: a matrix product gives the same pair other last bits in a block of another shape,
-and two numbers for one pair let a correct item beat itself.
+block, while it is in the cache.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .vectors import Vectors
+from .rounding import Thresholds
 
 # Blocks of 17 MB of float32: of the sizes tried, the smallest at which the product keeps its speed.
 HEIGHT, WIDTH = 512, 8400
@@ -35,7 +33,7 @@ class Counts(NamedTuple):
     equal: np.ndarray
 
 
-def _parts(size: int, most: int) -> list[slice]:
+def cut(size: int, most: int) -> list[slice]:
     """Cuts into as few parts as may be, of about the same length; nothing is one empty part."""
     number = max(1, -(-size // most))
     edges = [size * i // number for i in range(number + 1)]
@@ -43,7 +41,7 @@ def _parts(size: int, most: int) -> list[slice]:
 
 
 class MatrixBlocks:
-    """Blocks of a similarity matrix that is there.
+    """Blocks of a similarity matrix that is there; its numbers are compared as they are.
 
     Args:
         matrix: (rows, columns), without NaN; what `arrays.as_matrix` returned.
@@ -51,97 +49,34 @@ class MatrixBlocks:
     """
 
     def __init__(self, matrix, dtype: np.dtype):
-        self._matrix, self._dtype, self.shape = matrix, dtype, matrix.shape
-        self.count = Arithmetic().count
+        self._matrix, self.dtype, self.shape = matrix, dtype, matrix.shape
+        self._arithmetic = Arithmetic()
 
-    def define(self, pairs: Pairs) -> np.ndarray:
-        """The similarities of pairs."""
-        return np.asarray(self._matrix[pairs.rows, pairs.columns], dtype=self._dtype)
-
-    def __len__(self) -> int:
-        return len(_parts(self.shape[0], HEIGHT)) * len(_parts(self.shape[1], WIDTH))
-
-    def __iter__(self) -> Iterator[list[tuple]]:
-        """Yields lists of (rows, columns, block), which together hold each pair once."""
-        for columns, rows in product(_parts(self.shape[1], WIDTH), _parts(self.shape[0], HEIGHT)):
-            yield [(rows, columns, np.asarray(self._matrix[rows, columns], dtype=self._dtype))]
-
-
-class ProductBlocks:
-    """Blocks of the product of two sides, each pair of distinct vectors multiplied once.
-
-    Args:
-        row_vectors, column_vectors: The two sides.
-        arithmetic: What multiplies and counts; by default NumPy.
-    """
-
-    def __init__(self, row_vectors: Vectors, column_vectors: Vectors, arithmetic=None):
-        self._sides = (row_vectors, column_vectors)
-        self._distinct = (row_vectors.distinct(), column_vectors.distinct())
-        self._parts = tuple(_parts(len(side.items), most) for side, most in zip(self._distinct, (HEIGHT, WIDTH)))
-        self._arithmetic = arithmetic or Arithmetic()
-        self.count = self._arithmetic.count
-        self.shape = (row_vectors.shape[0], column_vectors.shape[0])
-
-    def define(self, pairs: Pairs) -> np.ndarray:
-        """Forms the similarities of pairs and keeps them for the blocks.
-
-        Returns:
-            (pairs,): equal for pairs of equal vectors.
-        """
-        width = len(self._distinct[1].items)
-        keys = self._distinct[0].number[pairs.rows] * width + self._distinct[1].number[pairs.columns]
-        keys, place = np.unique(keys, return_inverse=True)
-        self._defined = Pairs(keys // width, keys % width)
-        self._values = np.concatenate([self._dots(part) for part in _parts(len(keys), HEIGHT * 16)])
-        return self._values[place.reshape(-1)]
-
-    def _dots(self, part: slice) -> np.ndarray:
-        sides = zip(self._sides, self._distinct, self._defined)
-        rows, columns = (side.block(distinct.items[numbers[part]]) for side, distinct, numbers in sides)
-        return np.einsum("ij,ij->i", rows, columns)
+    def define(self, pairs: Pairs) -> Thresholds:
+        """The similarities of pairs, (pairs,)."""
+        values = np.asarray(self._matrix[pairs.rows, pairs.columns], dtype=self.dtype)
+        return Thresholds(values, np.zeros(len(values)))
 
     def __len__(self) -> int:
-        return len(self._parts[0]) * len(self._parts[1])
+        return len(cut(self.shape[0], HEIGHT)) * len(cut(self.shape[1], WIDTH))
 
-    def __iter__(self) -> Iterator[Iterable[tuple]]:
-        """Yields, for each block of distinct vectors, (rows, columns, block) of all items that have them."""
-        for columns in self._parts[1]:
-            column_vectors = self._block(1, columns)
-            for rows in self._parts[0]:
-                block = self._arithmetic.multiply(self._block(0, rows), column_vectors)
-                self._put_defined(block, rows, columns)
-                yield self._expanded(block, rows, columns)
+    def __iter__(self) -> Iterator["MatrixPiece"]:
+        """Yields pieces, which together hold each pair once."""
+        for columns, rows in product(cut(self.shape[1], WIDTH), cut(self.shape[0], HEIGHT)):
+            block = np.asarray(self._matrix[rows, columns], dtype=self.dtype)
+            yield MatrixPiece((rows, columns), block, self._arithmetic)
 
-    def _block(self, axis: int, part: slice) -> np.ndarray:
-        distinct = self._distinct[axis].items
-        # Without repeats a slice reads the rows where they are.
-        return self._sides[axis].block(part if len(distinct) == self.shape[axis] else distinct[part])
 
-    def _put_defined(self, block, rows: slice, columns: slice) -> None:
-        start, stop = np.searchsorted(self._defined.rows, [rows.start, rows.stop])
-        row, column = self._defined.rows[start:stop], self._defined.columns[start:stop]
-        inside = (column >= columns.start) & (column < columns.stop)
-        places = (row[inside] - rows.start, column[inside] - columns.start)
-        self._arithmetic.put(block, places, self._values[start:stop][inside])
+class MatrixPiece(NamedTuple):
+    """One block of a matrix, and which rows and columns it holds."""
 
-    def _expanded(self, block, rows: slice, columns: slice) -> Iterable[tuple]:
-        for row_items, row_places in self._copies(0, rows, HEIGHT):
-            part = block if row_places is None else block[row_places]
-            for column_items, column_places in self._copies(1, columns, WIDTH):
-                yield row_items, column_items, part if column_places is None else part[:, column_places]
+    parts: tuple[slice, slice]
+    block: np.ndarray
+    arithmetic: "Arithmetic"
 
-    def _copies(self, axis: int, part: slice, most: int) -> Iterator[tuple]:
-        """The items of a block's vectors: the first of each, and then its repeats with their places in the block."""
-        items, number = self._distinct[axis]
-        if len(items) == len(number):
-            yield part, None
-            return
-        yield items[part], None
-        inside = (number >= part.start) & (number < part.stop)
-        repeats = np.flatnonzero(inside & (items[number] != np.arange(len(number))))
-        for some in _parts(len(repeats), most) if len(repeats) else ():
-            yield repeats[some], number[repeats[some]] - part.start
+    def count(self, thresholds: Thresholds, axis: int) -> tuple[np.ndarray, np.ndarray]:
+        """Counts, for each row (axis 0) or column (axis 1), the numbers above and those equal to its threshold."""
+        return self.arithmetic.count(self.block, thresholds.values, thresholds.values, axis)[:2]
 
 
 class Arithmetic:
@@ -159,31 +94,53 @@ class Arithmetic:
             self._buffers[name] = np.empty(size, dtype)
         return self._buffers[name][:size].reshape(shape)
 
+    def product_type(self, dtype: np.dtype) -> np.dtype:
+        """The type in which vectors are multiplied so exactly as this type can."""
+        return dtype
+
     def multiply(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """rows @ columns.T, until the next call."""
-        return np.matmul(rows, columns.T, out=self._buffer("product", (len(rows), len(columns)), rows.dtype))
+        """rows @ columns.T, until the next call with numbers of this type."""
+        return np.matmul(rows, columns.T, out=self._buffer(rows.dtype, (len(rows), len(columns)), rows.dtype))
 
-    def put(self, block: np.ndarray, places: tuple, values: np.ndarray) -> None:
-        """Sets single numbers of a block."""
-        block[places] = values
+    def count(
+        self, block: np.ndarray, lower: np.ndarray, upper: np.ndarray, axis: int, most: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray, Pairs | None]:
+        """Counts, for each row (axis 0) or column (axis 1), the numbers above its upper limit, and those within both.
 
-    def count(self, block: np.ndarray, thresholds: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
-        """Counts, for each row (axis 0) or column (axis 1), the numbers above and those equal to its threshold.
+        Args:
+            block: (rows, columns).
+            lower, upper: The limits of each row or column, which belong to what is within; NaN counts nothing.
+            axis: 0 or 1.
+            most: Of how many numbers within limits the places are wanted; None asks for no places.
 
-        >>> Arithmetic().count(np.array([[1, 2, 2], [0, 4, 5]]), np.array([2, 4]), 0)
-        (array([0, 1]), array([2, 1]))
+        Returns:
+            Both counts, and the places in the block of what is within; None where these are more than wanted, and then
+            the counts may be unfinished.
+
+        >>> block = np.array([[1, 2, 2], [0, 4, 5]])
+        >>> Arithmetic().count(block, np.array([2, 3]), np.array([2, 4]), 0, most=9)
+        (array([0, 1]), array([2, 1]), Pairs(rows=array([0, 0, 1]), columns=array([1, 2, 1])))
         """
-        # Directions are counted in threads of their own, so each has its buffer.
-        mask = self._buffer(axis, (SLAB, block.shape[1]), np.dtype(bool))
-        counts = np.zeros((2, block.shape[axis]), np.int64)
+        # Directions are counted in threads of their own, so each has its buffers.
+        masks = [self._buffer((axis, i), (SLAB, block.shape[1]), np.dtype(bool)) for i in range(2)]
+        above, within = np.zeros((2, block.shape[axis]), np.int64)
+        places, left = [Pairs(*np.zeros((2, 0), np.int64))], most
         for start in range(0, len(block), SLAB):
             slab = block[start : start + SLAB]
             part = slice(start, start + len(slab)) if axis == 0 else slice(None)
-            values = thresholds[part, None] if axis == 0 else thresholds
-            for total, compare in zip(counts, (np.greater, np.greater_equal)):
-                total[part] += _true_values(compare(slab, values, out=mask[: len(slab)]), axis)
-        above, at_least = counts
-        return above, at_least - above
+            limits = [each[part, None] if axis == 0 else each for each in (upper, lower)]
+            beyond = np.greater(slab, limits[0], out=masks[0][: len(slab)])
+            reaching = np.greater_equal(slab, limits[1], out=masks[1][: len(slab)])
+            over = _true_values(beyond, axis)
+            near = _true_values(reaching, axis) - over
+            above[part] += over
+            within[part] += near
+            if most is not None and (number := int(near.sum())):
+                left -= number
+                if left < 0:
+                    return above, within, None
+                places.append(_differing(beyond, reaching, np.flatnonzero(near), axis, start))
+        return above, within, None if most is None else Pairs(*map(np.concatenate, zip(*places)))
 
 
 def _true_values(mask: np.ndarray, axis: int) -> np.ndarray:
@@ -193,16 +150,23 @@ def _true_values(mask: np.ndarray, axis: int) -> np.ndarray:
     return np.add.reduce(mask.view(np.uint8), axis=0, dtype=np.uint8)
 
 
+def _differing(one: np.ndarray, other: np.ndarray, some: np.ndarray, axis: int, start: int) -> Pairs:
+    """Where two masks differ, of which it is known in which rows or columns they do."""
+    lines = [mask[some] if axis == 0 else mask[:, some] for mask in (one, other)]
+    row, column = np.divmod(np.flatnonzero(lines[0] != lines[1]), lines[0].shape[1])
+    return Pairs((some[row] if axis == 0 else row) + start, column if axis == 0 else some[column])
+
+
 def count(
-    blocks: MatrixBlocks | ProductBlocks,
-    row_thresholds: np.ndarray | None,
-    column_thresholds: np.ndarray | None,
+    blocks,
+    row_thresholds: Thresholds | None,
+    column_thresholds: Thresholds | None,
     progress: Callable[[Iterable], Iterable] = iter,
 ) -> tuple[Counts | None, Counts | None]:
     """Counts, for each row among the columns and for each column among the rows, what is above and at its thresholds.
 
     Args:
-        blocks: Where the similarities come from.
+        blocks: Where the similarities come from: `MatrixBlocks`, or `products.ProductBlocks`.
         row_thresholds: (layers, rows): of each row, as many thresholds as wanted; NaN counts nothing. None leaves the
             direction out.
         column_thresholds: (layers, columns), likewise.
@@ -211,20 +175,20 @@ def count(
     Returns:
         The counts of rows and of columns, None where left out.
     """
-    directions = [None if t is None else (axis, t, Counts(*np.zeros((2, *t.shape), np.int64)))
+    directions = [None if t is None else (axis, t, Counts(*np.zeros((2, *t.values.shape), np.int64)))
                   for axis, t in enumerate((row_thresholds, column_thresholds))]  # fmt: skip
 
-    def add(direction: tuple, items, block) -> None:
+    def add(direction: tuple, piece) -> None:
         axis, thresholds, counts = direction
-        for layer, values in enumerate(thresholds):
-            better, equal = blocks.count(block, values[items], axis)
+        items = piece.parts[axis]
+        for layer in range(len(thresholds.values)):
+            own = Thresholds(*(each[layer, items] for each in thresholds))
+            better, equal = piece.count(own, axis)
             counts.better[layer, items] += better
             counts.equal[layer, items] += equal
 
     with ThreadPoolExecutor(2) as pool:
-        for pieces in progress(blocks):
-            for *sides, block in pieces:
-                tasks = [pool.submit(add, each, items, block) for each, items in zip(directions, sides) if each]
-                for task in tasks:
-                    task.result()
+        for piece in progress(blocks):
+            for task in [pool.submit(add, direction, piece) for direction in directions if direction]:
+                task.result()
     return tuple(direction and direction[2] for direction in directions)

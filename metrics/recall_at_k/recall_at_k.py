@@ -25,9 +25,11 @@ from .device import DeviceArithmetic
 from .evaluation_labels import Evaluation
 from .evaluation_sets import EvaluationSet
 from .inputs import check_pairs
+from .products import ProductBlocks
 from .ranks import count
-from .reporting import image_of_rows, labels_of_rows, report
+from .reporting import clusters_of_rows, image_of_rows, report, scores_by_label
 from .resampling import confidence_interval
+from .rounding import compare
 from .scoring import check_items, sample_scores, score, signature_settings
 from .ties import hits
 from .trainer import ComputeMetrics
@@ -35,7 +37,9 @@ from .vectors import Vectors
 from .watched_trainer import watch
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (ComputeMetrics, as_matrix, confidence_interval, count, DeviceArithmetic, hits, Vectors)
+_SIBLINGS = (
+    ComputeMetrics, as_matrix, compare, confidence_interval, count, DeviceArithmetic, hits, ProductBlocks, Vectors
+)  # fmt: skip
 _OF_TRAINER = (Evaluation, EvaluationSet, watch)
 
 _CITATION = """\
@@ -222,15 +226,14 @@ class RecallAtK(Checked, evaluate.Metric):
         }
         statistics, results, line = report(items, pairs, similarity, directions, **scoring, folds=folds)
         image = image_of_rows(statistics, pairs, items.shape)
-        clusters, by = (
-            labels_of_rows(labels, image, items.shape[0], place)
-            for labels, place in ((clusters, "clusters"), (by, "by"))
-        )
+        clusters = clusters_of_rows(clusters, image, items.shape[0])
         functions = partial(score, **scoring), partial(sample_scores, **scoring)
         if clusters is None and confidence_level is not None:
             clusters = image.tolist()
-        asked = (per_sample, confidence_level, n_resamples, seed, clusters, by)
-        results = {**results, **self._report(statistics, *functions, *asked)}
+        how = (confidence_level, n_resamples, seed, clusters)
+        results = {**results, **self._report(statistics, *functions, per_sample, *how)}
+        if by is not None:
+            results["by"] = scores_by_label(functions[0], statistics, by, image, items.shape[0], *how)
         if per_sample and ids:
             queries = results["per_sample"]["query"]
             rows = zip(statistics["direction"].tolist(), queries)

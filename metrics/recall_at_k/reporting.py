@@ -1,12 +1,14 @@
 """All that is said of one set of images and texts: scores, sizes, and the mean over folds of COCO's 1K protocol."""
 
+import numbers
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from .base import as_list, check_options, reference_counts, signature
+from .base import as_list, check_options, describe, reference_counts, signature
 from .inputs import Embeddings
 from .ranks import Pairs
+from .resampling import score_by
 from .scoring import check_k, count_pairs, direction_name, score, signature_settings
 
 
@@ -88,23 +90,69 @@ def image_of_rows(statistics: dict[str, np.ndarray], pairs: tuple[Pairs, Pairs],
     return image
 
 
-def labels_of_rows(labels, image: np.ndarray, images: int, place: str) -> list | None:
-    """One label per image as one per row; texts without a correct image take that of no other.
+def clusters_of_rows(clusters, image: np.ndarray, images: int) -> list[int] | None:
+    """One cluster per image as one per row; each text without a correct image is a cluster of its own.
 
     Raises:
         ValueError: They are not one per image.
-        TypeError: They are no list.
+        TypeError: They are no list, or their labels are neither str nor int.
 
-    >>> labels_of_rows(["near", "far"], np.array([0, 1, 1]), 2, "by")
-    ['near', 'far', 'far']
+    >>> clusters_of_rows(["near", "far", "near"], np.array([0, 1, 2, 2, 4]), 3)
+    [1, 0, 1, 1, 4]
     """
-    if labels is None:
+    if clusters is None:
         return None
+    labels = _labels(clusters, images, "clusters")
+    place_of = {label: place for place, label in enumerate(sorted(set(labels)))}
+    # Numbers of texts without an image begin behind those of all images, of which there are as many as labels or more.
+    return [place_of[labels[i]] if i < images else i for i in image.tolist()]
+
+
+def scores_by_label(
+    score_: Callable,
+    statistics: dict[str, np.ndarray],
+    by,
+    image: np.ndarray,
+    images: int,
+    confidence_level: float | None = None,
+    n_resamples: int = 1000,
+    seed: int = 0,
+    clusters: list | None = None,
+) -> dict:
+    """The scores of each label's images and of their texts; a text without a correct image has no label.
+
+    Args:
+        score_, statistics, confidence_level, n_resamples, seed, clusters: As in `resampling.score_by`.
+        by: One label per image, str or int.
+        image, images: What `image_of_rows` returned, and how many there are.
+
+    Raises:
+        ValueError: They are not one per image, or no query of a label and a direction has a correct item.
+        TypeError: They are no list, or neither str nor int.
+    """
+    labels = _labels(by, images, "by")
+    rows = np.flatnonzero(image < images)
+    chosen = {key: values[rows] for key, values in statistics.items()}
+    labels = [labels[i] for i in image[rows].tolist()]
+    for direction in np.unique(chosen["direction"]).tolist():
+        scored = (chosen["direction"] == direction) & (chosen["correct"] > 0)
+        without = set(labels) - {label for label, some in zip(labels, scored.tolist()) if some}
+        if without:
+            raise ValueError(f"by has {describe(min(without, key=str))}, of which no "
+                             f"{('image', 'text')[direction]} has a correct item, expected one at least")  # fmt: skip
+    own = None if clusters is None else [clusters[row] for row in rows.tolist()]
+    return score_by(score_, chosen, labels, confidence_level, n_resamples, seed, own)
+
+
+def _labels(labels, images: int, place: str) -> list:
     labels = as_list(labels, place)
     if len(labels) != images:
         raise ValueError(f"{place} has {len(labels)} labels, expected {images} (one per image)")
-    other = "none" if isinstance(labels[0], str) else -1
-    return [labels[i] if i < images else other for i in image.tolist()]
+    kind = str if isinstance(labels[0], str) else numbers.Integral
+    for i, label in enumerate(labels):
+        if isinstance(label, bool) or not isinstance(label, kind):
+            raise TypeError(f"{place}[{i}] is {describe(label)}, expected str for all images, or int for all images")
+    return labels
 
 
 def _folds(rows: int, number: int | None) -> list[slice]:

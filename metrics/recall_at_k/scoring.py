@@ -13,7 +13,9 @@ from .arrays import compute_type
 from .base import as_list, check_options
 from .device import DeviceArithmetic
 from .inputs import Embeddings, check_embeddings, check_pairs, check_similarity
-from .ranks import Counts, MatrixBlocks, Pairs, ProductBlocks, count
+from .products import ProductBlocks
+from .ranks import Counts, MatrixBlocks, Pairs, count
+from .rounding import Thresholds, compare
 from .ties import TIES, first_ranks, found, hits, reciprocal_ranks
 from .vectors import Vectors, check_range
 
@@ -97,26 +99,27 @@ def count_pairs(
     check_choice(similarity, SIMILARITIES, "similarity")
     fraction_at = check_k(fraction_at) if len(fraction_at) else ()
     blocks = _blocks(items, similarity)
-    values = np.split(blocks.define(Pairs(*map(np.concatenate, zip(*pairs)))), [len(pairs[0].rows)])
-    queries = queries_of(pairs, values, items.shape, directions, bool(len(fraction_at)))
+    defined = blocks.define(Pairs(*map(np.concatenate, zip(*pairs))))
+    queries = queries_of(pairs, defined, items.shape, directions, bool(len(fraction_at)))
     counts = count(blocks, *(side and side.thresholds for side in queries), progress)
     return statistics_of(queries, counts, items.shape, fraction_at)
 
 
 def queries_of(
-    pairs: tuple[Pairs, Pairs], values: Sequence[np.ndarray], shape: tuple[int, int], directions: str, each: bool
+    pairs: tuple[Pairs, Pairs], defined: Thresholds, shape: tuple[int, int], directions: str, each: bool
 ) -> "list[Queries | None]":
     """The queries of both directions, None for one that is left out.
 
     Args:
         pairs: Of both directions, as `inputs.check_pairs` returns them.
-        values: The similarity of each pair, of both directions.
+        defined: The similarities of all pairs, first of the one direction and then of the other.
         shape: (images, texts).
         directions: As in `sample_statistics`.
         each: Whether every correct item is a threshold, and not the best of each query alone.
     """
+    halves = [Thresholds(*half) for half in zip(*(np.split(array, [len(pairs[0].rows)]) for array in defined))]
     return [
-        Queries(number, pairs[number][number], values[number], shape[number], each)
+        Queries(number, pairs[number][number], halves[number], shape[number], each)
         if directions in ("both", name)
         else None
         for number, name in enumerate(DIRECTIONS[1:])
@@ -150,30 +153,26 @@ class Queries:
 
     Args:
         direction: 0 forward, 1 backward.
-        query, value: Query and similarity of each correct pair.
+        query, similarity: Query and similarity of each correct pair.
         number: How many queries there are.
         each: Whether every correct item is a threshold, and not the best of each query alone.
     """
 
-    def __init__(self, direction: int, query: np.ndarray, value: np.ndarray, number: int, each: bool):
-        self.direction, self._number, self._each = direction, number, each
-        order = np.argsort(query, kind="stable")
-        self._query, self._value = query[order], value[order]
+    def __init__(self, direction: int, query: np.ndarray, similarity: Thresholds, number: int, each: bool):
+        self.direction, self._number = direction, number
+        # The best correct item of each query is its first.
+        order = np.lexsort((-similarity.values, query))
+        self._query, self._similarity = query[order], Thresholds(*(array[order] for array in similarity))
         self._correct = np.bincount(query, minlength=number)
-        self._starts = np.cumsum(self._correct) - self._correct
-        self._best = np.full(number, np.nan, value.dtype)
-        some = self._correct > 0
-        self._best[some] = np.maximum.reduceat(self._value, self._starts[some])
-        self._layer = np.arange(len(query)) - self._starts[self._query]
-        self.thresholds = self._best[None]
-        if each:
-            layers = np.full((int(self._correct.max()), number), np.nan, value.dtype)
-            layers[self._layer, self._query] = self._value
-            self.thresholds = np.concatenate([self.thresholds, layers])
+        starts = np.cumsum(self._correct) - self._correct
+        self._layer = np.arange(len(query)) - starts[self._query]
+        self.thresholds = _layers(self._query, self._layer, self._similarity, number, each)
 
     def statistics(self, counts: Counts, gallery: int, fraction_at: Sequence[int]) -> dict[str, np.ndarray]:
         """The statistics, of the counts at the thresholds."""
-        correct_tied = np.bincount(self._query[self._value == self._best[self._query]], minlength=self._number)
+        best = Thresholds(*(array[0, self._query] for array in self.thresholds))
+        _, tied = compare(self._similarity.values, best, self._similarity.slacks)
+        correct_tied = np.bincount(self._query[tied], minlength=self._number)
         columns = {
             "direction": np.full(self._number, self.direction, np.int8),
             "query": np.arange(self._number),
@@ -186,12 +185,30 @@ class Queries:
         return {**columns, **{f"found@{k}": self._found(counts, k) for k in fraction_at}}
 
     def _found(self, counts: Counts, k: int) -> np.ndarray:
-        better, equal = (values[1 + self._layer, self._query] for values in counts)
+        better, equal = (values[self._layer, self._query] for values in counts)
         # Correct items of one query with the same similarity are one tied group.
         group = np.unique(np.stack([self._query, better]), axis=1, return_inverse=True)[1].reshape(-1)
         share = found(k, better, equal, np.bincount(group)[group])
         sums = np.stack([np.bincount(self._query, column, self._number) for column in share.T], axis=1)
         return sums / np.maximum(self._correct, 1)[:, None]
+
+
+def _layers(
+    query: np.ndarray, layer: np.ndarray, similarity: Thresholds, number: int, each: bool
+) -> Thresholds:
+    """Thresholds (layers, queries): those of the best correct items first, NaN where a query has no more of them."""
+    size = int(layer.max(initial=0)) + 1 if each else 1
+    some = layer < size
+    layers = Thresholds(np.full((size, number), np.nan, similarity.values.dtype), np.zeros((size, number)))
+    for empty, array in zip(layers, similarity):
+        empty[layer[some], query[some]] = array[some]
+    # Correct items that tie with a better one share its threshold: a group has one number of items above it.
+    best = Thresholds(*(array[0] for array in layers))
+    for values, slacks in zip(layers.values[1:], layers.slacks[1:]):
+        _, tied = compare(values, best, slacks)
+        best = Thresholds(*(np.where(tied, held, own) for held, own in zip(best, (values, slacks))))
+        values[:], slacks[:] = best
+    return layers
 
 
 def score(

@@ -11,7 +11,9 @@ import numpy as np
 
 from metrics.recall_at_k.arrays import as_matrix, check_numbers, compute_type
 from metrics.recall_at_k.inputs import check_pairs
-from metrics.recall_at_k.ranks import Counts, MatrixBlocks, Pairs, ProductBlocks, count
+from metrics.recall_at_k.products import ProductBlocks
+from metrics.recall_at_k.ranks import Counts, MatrixBlocks, Pairs, count
+from metrics.recall_at_k.rounding import Thresholds
 from metrics.recall_at_k.scoring import DIRECTIONS, SIMILARITIES, check_choice, check_k, queries_of, statistics_of
 from metrics.recall_at_k.vectors import Vectors, check_range
 from metrics.utils.array_files import open_array
@@ -30,10 +32,6 @@ def sample_statistics(
     engine: Callable = serial,
 ) -> dict[str, np.ndarray]:
     """`recall_at_k.scoring.sample_statistics` of shards: the same numbers.
-
-    Equal for a matrix, and for embeddings whose products are exact (such as integers under "dot"). Else a product may
-    have other last bits in a block of another shape, and so may two equal texts in different shards, which then do not
-    tie.
 
     Args:
         predictions: Shards of the rows of a similarity matrix; or
@@ -61,14 +59,15 @@ def sample_statistics(
     both = Pairs(*map(np.concatenate, zip(*pairs)))
     cells, members = _cells(grid, both)
 
-    values = np.empty(len(both.rows), grid.dtype)
-    for number, found in engine(_values, cells):
-        values[members[number]] = found
-    halves = np.split(values, [len(pairs[0].rows)])
-    queries = queries_of(pairs, halves, grid.shape, directions, bool(len(fraction_at)))
+    defined = Thresholds(*np.empty((2, len(both.rows))))
+    for number, found in engine(_define, cells):
+        for array, own in zip(defined, found):
+            array[members[number]] = own
+    queries = queries_of(pairs, defined, grid.shape, directions, bool(len(fraction_at)))
     thresholds = [side and side.thresholds for side in queries]
-    counts = [None if t is None else Counts(*np.zeros((2, *t.shape), np.int64)) for t in thresholds]
-    work = [(cell, [t if t is None else t[:, part] for t, part in zip(thresholds, cell.parts)]) for cell in cells]
+    counts = [None if t is None else Counts(*np.zeros((2, *t.values.shape), np.int64)) for t in thresholds]
+    work = [(cell, [t and Thresholds(*(array[:, part] for array in t)) for t, part in zip(thresholds, cell.parts)])
+            for cell in cells]  # fmt: skip
     for number, found in engine(_counts, work):
         for total, part, own in zip(counts, cells[number].parts, found):
             if total is not None:
@@ -185,12 +184,10 @@ def _cells(grid: _Grid, pairs: Pairs) -> tuple[list[_Cell], list[np.ndarray]]:
     return cells, members
 
 
-def _values(cell: _Cell) -> np.ndarray:
-    return cell.blocks().define(cell.pairs) if len(cell.pairs.rows) else np.empty(0, cell.dtype)
+def _define(cell: _Cell) -> Thresholds:
+    return cell.blocks().define(cell.pairs) if len(cell.pairs.rows) else Thresholds(np.empty(0), np.empty(0))
 
 
 def _counts(work: tuple) -> tuple[Counts | None, Counts | None]:
     cell, thresholds = work
-    blocks = cell.blocks()
-    blocks.define(cell.pairs)
-    return count(blocks, *thresholds)
+    return count(cell.blocks(), *thresholds)

@@ -4,11 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from metrics.recall_at_k.device import DeviceArithmetic
-from metrics.recall_at_k.inputs import check_references
-from metrics.recall_at_k.ranks import Arithmetic, ProductBlocks, count
 from metrics.recall_at_k.scoring import sample_statistics, score
-from metrics.recall_at_k.vectors import Vectors
 
 RNG = np.random.default_rng(0)
 IMAGES, TEXTS = RNG.standard_normal((6, 8)), RNG.standard_normal((9, 8))
@@ -57,24 +53,6 @@ def test_half_precision_arrays_are_widened():
     half = [side.astype(np.float16) for side in (IMAGES, TEXTS)]
     same(sample_statistics(None, REFERENCES, *half),
          sample_statistics(None, REFERENCES, *(side.astype(np.float32) for side in half)))
-
-
-def test_arithmetic_of_a_device():
-    # The same steps in torch; here on the CPU, since the machines that run tests have no GPU.
-    torch = pytest.importorskip("torch")
-    rng = np.random.default_rng(1)
-    sides = [Vectors(rng.integers(-1, 2, (size, 4)).astype(np.float32), np.dtype(np.float32), False)
-             for size in (300, 70)]
-    pairs = check_references([i % 70 for i in range(300)], 300, 70)
-    results = []
-    for arithmetic in (Arithmetic(), DeviceArithmetic(torch.device("cpu"))):
-        blocks = ProductBlocks(*sides, arithmetic)
-        values = blocks.define(pairs)
-        best = np.maximum.reduceat(values[np.argsort(pairs.columns, kind="stable")],
-                                   np.searchsorted(np.sort(pairs.columns), np.arange(70)))
-        results.append(count(blocks, values[None], best[None]))
-    np.testing.assert_array_equal(results[0][0], results[1][0])
-    np.testing.assert_array_equal(results[0][1], results[1][1])
 
 
 def test_zero_vectors_have_similarity_zero():

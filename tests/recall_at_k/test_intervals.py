@@ -58,11 +58,38 @@ def test_a_text_without_an_image_is_drawn_on_its_own():
     assert image_of_rows(statistics, pairs, (2, 4)).tolist() == [0, 1, 0, 3, 1, 5]
 
 
+FOUR = {"predictions": np.eye(4) + np.arange(4) / 10, "references": [[0], [1], [2], []], "k": 1}
+
+
+def test_a_text_without_an_image_has_no_label(metric):
+    by = metric.compute(**FOUR, by=["a", "a", "b", "b"])["by"]
+    assert {label: scores["count"] for label, scores in by.items()} == {"a": 4, "b": 3}
+    assert by["b"]["i2t_r@1"] == 1.0
+
+
+@pytest.mark.parametrize("first, others", [("none", "pqrstuvwxyz"), (-1, range(11))])
+def test_labels_of_users_take_in_no_text_without_an_image(metric, first, others):
+    # Twelve images with a text each, the first of them not found, and a text more.
+    inputs = {"predictions": np.eye(12, 13) * (np.arange(13) > 0), "references": list(range(12)), "k": 1}
+    options = {"no_correct": "zero", "confidence_level": 0.9, "n_resamples": 50, "directions": "backward"}
+    found, plain = (metric.compute(**inputs, by=labels, clusters=labels, **options)
+                    for labels in ([first, *others], ["a", *"bcdefghijkl"]))
+    assert found["by"][first] == plain["by"]["a"]
+    assert found["by"][first]["count"] == 1
+    assert found["confidence_interval"] == plain["confidence_interval"]
+    assert found["confidence_interval"]["t2i_r@1"][0] < found["t2i_r@1"] < found["confidence_interval"]["t2i_r@1"][1]
+
+
 @pytest.mark.parametrize("options, error, message", [
+    ({"by": ["x", "y", "x", 3, "y"]}, TypeError, r"by\[3\] is int 3, expected str for all images"),
+    ({"by": ["x", ["y"], "x", "x", "y"]}, TypeError, r"by\[1\] is list"),
+    ({"clusters": [1, True, 2, 3, 4]}, TypeError, r"clusters\[1\] is bool True"),
+    ({"references": [[0], [1], [2], [3], []], "by": ["x", "x", "x", "x", "y"]}, ValueError,
+     "by has str 'y', of which no image has a correct item"),
     ({"by": ["x"] * 9}, ValueError, r"by has 9 labels, expected 5 \(one per image\)"),
     ({"clusters": "xyxyx"}, TypeError, "clusters is str"),
     ({"confidence_level": 95}, ValueError, "confidence_level is 95"),
 ])
 def test_wrong_labels_are_named(metric, similarity, options, error, message):
     with pytest.raises(error, match=message):
-        metric.compute(predictions=similarity, references=REFERENCES, **options)
+        metric.compute(**{"predictions": similarity, "references": REFERENCES, **options})

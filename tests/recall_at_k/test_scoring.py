@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.recall_at_k import ranks
+from metrics.recall_at_k import products, ranks
+from metrics.recall_at_k.rounding import Thresholds
 from metrics.recall_at_k.scoring import recall_at_k, sample_scores, sample_statistics, score, signature_settings
 from tests.recall_at_k.oracle import scores_of, transposed
 
@@ -56,8 +57,9 @@ def integer_embeddings(seed, rows, columns, dimensions=4):
 @pytest.mark.parametrize("height, width", [(256, 32768), (1, 1), (2, 3), (7, 5), (64, 64)])
 @pytest.mark.parametrize("rows, columns", [(1, 1), (1, 9), (9, 1), (3, 130), (65, 64), (130, 257)])
 def test_blocks_count_what_the_whole_matrix_counts(monkeypatch, height, width, rows, columns):
-    monkeypatch.setattr(ranks, "HEIGHT", height)
-    monkeypatch.setattr(ranks, "WIDTH", width)
+    for module in (ranks, products):
+        monkeypatch.setattr(module, "HEIGHT", height)
+        monkeypatch.setattr(module, "WIDTH", width)
     images, texts = integer_embeddings(rows * columns, rows, columns)
     references = [sorted({i * columns // rows, i % columns}) for i in range(rows)]
     blocks = sample_statistics(None, references, images, texts, similarity="dot", fraction_at=[3])
@@ -217,7 +219,7 @@ def test_shards_of_queries_score_as_the_whole():
 
 def test_counts_over_shards_of_the_gallery_add_up():
     matrix = np.random.default_rng(4).integers(0, 5, (12, 9)).astype(float)
-    thresholds = matrix[np.arange(12), np.arange(12) % 9][None]
+    thresholds = Thresholds(matrix[np.arange(12), np.arange(12) % 9][None], np.zeros((1, 12)))
     whole, _ = ranks.count(ranks.MatrixBlocks(matrix, np.dtype(float)), thresholds, None)
     parts = [ranks.count(ranks.MatrixBlocks(part, np.dtype(float)), thresholds, None)[0]
              for part in (matrix[:, :4], matrix[:, 4:])]

@@ -46,13 +46,24 @@ def test_matrix_exactly(number, directions):
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_float_embeddings_all_but_one_query_in_ten_thousand(number):
+def test_float_embeddings_exactly(number):
     rng = np.random.default_rng(3)
     images, texts = rng.normal(size=(2, 300, 16)).astype(np.float32)
     expected = scoring.sample_statistics(image_embeddings=images, text_embeddings=texts)
     found = sample_statistics(image_embeddings=shards(images, number), text_embeddings=shards(texts, number))
-    assert (found["better"] != expected["better"]).mean() <= 1e-4
-    assert scoring.score(found)["rsum"] == pytest.approx(scoring.score(expected)["rsum"], abs=1e-2)
+    same(found, expected)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_repeated_vectors_and_multiples_tie_in_any_shards(number):
+    rng = np.random.default_rng(6)
+    images = rng.normal(size=(40, 16)).astype(np.float32)
+    texts = (images[rng.integers(0, 9, 90)] * rng.uniform(0.5, 2, (90, 1))).astype(np.float32)
+    options = {"references": texts_of_images(40, 90), "fraction_at": (1, 5)}
+    expected = scoring.sample_statistics(image_embeddings=images, text_embeddings=texts, **options)
+    sides = {"image_embeddings": shards(images, number), "text_embeddings": shards(texts, number, 1)}
+    same(sample_statistics(**sides, **options), expected)
+    assert (expected["tied"] > 3).any()
 
 
 def test_files_and_shards_without_rows(tmp_path):
