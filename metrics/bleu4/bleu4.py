@@ -21,13 +21,15 @@ import evaluate
 from .base import Checked, features_of
 from .ngrams import caption_counts
 from .ptb import ptb
+from .ptb_rules import master
+from .ptb_tables import SPELLINGS
 from .resampling import confidence_interval
 from .scoring import sample_scores, sample_statistics, score, signature_settings
 from .tokenizers import resolve
 from .trainer import ComputeMetrics
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (ComputeMetrics, confidence_interval, caption_counts, ptb, resolve)
+_SIBLINGS = (ComputeMetrics, SPELLINGS, confidence_interval, caption_counts, master, ptb, resolve)
 
 _CITATION = """\
 @inproceedings{papineni2002bleu,

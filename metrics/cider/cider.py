@@ -23,6 +23,8 @@ from .document_frequencies import DocumentFrequencies
 from .foreign_tables import read_pickle
 from .ngrams import caption_counts
 from .ptb import ptb
+from .ptb_rules import master
+from .ptb_tables import SPELLINGS
 from .repetition import repetition_penalty
 from .resampling import confidence_interval
 from .reward import CiderReward
@@ -31,7 +33,10 @@ from .tokenizers import resolve
 from .trainer import ComputeMetrics
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (ComputeMetrics, confidence_interval, caption_counts, ptb, read_pickle, repetition_penalty, resolve)
+_SIBLINGS = (
+    *(ComputeMetrics, SPELLINGS, confidence_interval, caption_counts, master, ptb, read_pickle, repetition_penalty),
+    resolve,
+)
 
 _CITATION = """\
 @inproceedings{vedantam2015cider,
