@@ -7,7 +7,7 @@ Every entry was found by observing the original program on made-up inputs, not b
 # Words that keep their final period, in any case. Single letters and chains like u.s. need no list.
 ABBREVIATIONS = """
     adj adm adv alex assoc asst atty attys ave brig capt cf cie cmdr col comdr cpl dept det dr drs elec ens ft gen gov
-    govs hon insp invt jos lieut lt maj messrs mlle mme mr mrs ms msgr mt natl pfc ph ph.d pres prof profs pvt rep reps
+    govs hon insp invt jos lieut lt maj messrs mlle mme mr mrs ms msgr mt natl pfc ph pres prof profs pvt rep reps
     rev sen sens sfc sgt spc st ste supt supts treas vs wm
 """.split()
 
@@ -16,7 +16,8 @@ ABBREVIATIONS = """
 FINAL_ABBREVIATIONS = """
     jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thurs fri
     ala ariz calif colo conn ct dak fla ga ind kan kans ky md mich minn mo mont neb nev okla penn tenn va vt wis wisc
-    wyo al assn bancorp bhd bldg blvd bros co corp cos esq est etc ext inc intl jr ltd plc rd rt seq sq sr sys tel univ
+    wyo al assn bancorp bhd bldg blvd bros co corp cos esq est etc ext inc intl jr ltd ph.d plc rd rt seq sq sr sys tel
+    univ
 """.split()
 
 # Words that keep it only when written with a capital: in lower case they are words of their own (ill, wash).
@@ -52,7 +53,8 @@ FILE_EXTENSIONS = """
     tar txt wav x xml zip
 """.split()
 
-# Words that start sentences: the letter and period before them are no initial (plan b. The ...).
+# Words that start sentences when written with a capital: the letter and period before them are no initial
+# (plan b. The ...).
 SENTENCE_STARTERS = """
     A About According Additionally After An As At But Earlier He Her Here However If In It Last Many More Now Once
     One Other Our Since She So Some Such That The Their Then There These They This We What When While Yet You
@@ -68,7 +70,7 @@ SPELLINGS = {
     **{"&amp;": "&", "&lt;": "<", "&gt;": ">"},
 }
 
-# Quotes that make one token when they touch, and their spellings.
+# Quotes that make one token when two of them touch, and their spellings.
 QUOTES = {
     **dict.fromkeys("`\u2018\u201b\u2039\x91", "`"),
     **dict.fromkeys("\u2019\u203a\x92", "'"),

@@ -56,7 +56,7 @@ def _spell(token: str, kind: str | None) -> str:
     if kind == "drawn":
         return token.translate(_DRAW_BRACKETS)
     if kind in ("clitic", "negation"):
-        return re.sub(APOSTROPHE, "'", token).translate({0x2018: "`", 0x91: "`"})
+        return re.sub(APOSTROPHE, "'", token).translate({0x2018: "`", 0x201B: "`", 0x91: "`"})
     if kind in ("quotes", "other_quotes"):
         return token.translate(_SPELL_QUOTES)
     if kind == "amp":

@@ -76,11 +76,14 @@ def _words(words: Iterable[str]) -> str:
     """Gives a group that matches one of the words in any case, the longest that fits.
 
     One alternative per initial: the engine skips alternatives by their first character, but not within `(?i:...)`.
+    Where they are many, a look at the first character spares all of them.
     """
     tails: dict[str, list[str]] = {}
     for word in sorted(words, key=len, reverse=True):
         tails.setdefault(word[0], []).append(re.escape(word[1:]))
-    return _either(*(f"[{first}{first.upper()}](?i:{'|'.join(rest)})" for first, rest in tails.items()))
+    initials = "".join(first + first.upper() for first in tails)
+    by_initial = (f"[{first}{first.upper()}](?i:{'|'.join(rest)})" for first, rest in tails.items())
+    return (f"(?=[{initials}])" if len(tails) > 4 else "") + _either(*by_initial)
 
 
 _ANY_LETTER = "\u00e9"
@@ -96,33 +99,35 @@ _HASH = r"\x23"
 
 _CURLY = "(?:[\u2019\x92]|&apos;)"
 APOSTROPHE = "(?:['\u2019\x92]|&apos;)"
+# Inside words, opening quotes and backticks serve too.
+_INNER = "(?:['\u2019\x92`\u2018\u201b\x91]|&apos;)"
 _CLITICS = "(?i:s|d|m|ll|re|ve)"
 # A word ends in front of what looks like a clitic, even if a quote turns out to start there.
 _AT_CLITIC = f"{APOSTROPHE}{_CLITICS}"
 # A straight apostrophe in front of a longer word is a quote, a curly one is not.
-_CLITIC = _either(f"'{_CLITICS}(?![{_LETTER}])", f"{_CURLY}{_CLITICS}")
+_CLITIC = _either(f"'{_CLITICS}(?![A-Za-z])", f"{_CURLY}{_CLITICS}")
 
 # Contractions: the word in front of n't, and n't itself. With more letters (don'ts) it is not spelled anew.
-_NOT = f"[nN](?:{APOSTROPHE}|[`\u2018\x91])[tT]"
-_NEGATED = f"[{_LETTER}]{{1,40}}?(?={_NOT})"
+_NOT = f"[nN]{_INNER}[tT]"
+_NEGATED = f"[A-Za-z]{{0,40}}[A-MO-Za-mo-z](?={_NOT})"
 _NEGATION = f"{_NOT}(?![{_LETTER}])"
 _LONGER_NEGATION = f"{_NOT}[{_LETTER}]+"
 
 # d'angelo, l'oreal; not d'll, which ends in a clitic.
-_ELIDED = f"[dloDLO]['\u2019](?!(?i:ll|re|ve){_END})[{_LETTER}][{_CHAR}]+"
+_ELIDED = rf"[dloDLO](?!{APOSTROPHE}(?i:ll|re|ve){_END}){_INNER}[{_LETTER}\d][{_CHAR}]+"
 _APOSTROPHE_WORD = _either(
     # o'brien-smith; n'est; names with a capital (m'vila)
     f"{_ELIDED}(?:[-_][{_CHAR}]+)*",
-    f"[nA-HJ-XZ]['\u2019](?!(?i:ll|re|ve){_END})[{_LETTER}]{{2,}}",
+    f"[nA-HJ-XZ](?!{APOSTROPHE}(?i:ll|re|ve){_END}){_INNER}[{_LETTER}]{{2,}}",
     # between vowels (hawai'i, qu'il), between a vowel and a capital (la'keisha, if written with a capital)
-    f"[{_LETTER}]{{1,40}}[aeiouyAEIOUY]['\u2019](?!{_CLITICS}{_END})[aeiouA-Z][{_LETTER}]*",
+    f"[{_LETTER}]{{1,40}}[aeiouyAEIOUY](?!{_AT_CLITIC}{_END}){_INNER}[aeiouA-Z][{_LETTER}]*",
     _words(APOSTROPHE_INSIDE),
-    _words(ANY_APOSTROPHE_INSIDE).replace("'", "['\u2019]"),
-    _words(APOSTROPHE_LAST) + "['\u2019]",
+    _words(ANY_APOSTROPHE_INSIDE).replace("'", APOSTROPHE),
     # elided articles (d' j' l') and y'all
-    f"[dDjJlL](?!{_AT_CLITIC})['\u2019]",
-    f"[yY](?!{_AT_CLITIC})['\u2019](?=[{_LETTER}])",
+    f"[dDjJlL](?!{_AT_CLITIC}){APOSTROPHE}",
+    f"[yY](?!{_AT_CLITIC}){APOSTROPHE}(?=[{_LETTER}])",
 )
+_APOSTROPHE_END = f"{_words(APOSTROPHE_LAST)}(?!{_AT_CLITIC}){APOSTROPHE}"
 _APOSTROPHE_START = _either(
     f"{APOSTROPHE}[nN]{APOSTROPHE}",
     # a straight apostrophe in front of n and something else is a quote, which is longer
@@ -130,11 +135,11 @@ _APOSTROPHE_START = _either(
     f"{_CURLY}[nN]",
     f"{APOSTROPHE}{_words(APOSTROPHE_FIRST)}",
     # years: the '90s; '05 only at the end of a chunk
-    rf"{APOSTROPHE}\d(?:0s|\d(?=\s))",
+    rf"{APOSTROPHE}\d(?:0[sS]|\d(?=\s))",
     # 't is, 't was
     "'[tT](?=(?i:is|was))",
 )
-_QUOTE_RUN = f"[{''.join(QUOTES)}]{{2,}}"
+_QUOTE_PAIR = f"[{''.join(QUOTES)}]{{2}}"
 
 # --- Words ------------------------------------------------------------------------------------------------------
 
@@ -146,9 +151,10 @@ _KEPT_PERIOD = r"(?:\.(?=[,;:]))?"
 _CHAIN = rf"[{_LETTER}][{_CHAR}]*(?:[.!?][{_LETTER}][{_CHAR}]*)+"
 _ACRONYM = r"[A-Za-z](?:\.[A-Za-z])+\."
 # A hyphen joins what periods and commas stand in (10.5-inch, calif.-based, 1,-3), and acronyms (u.s.-based, non-u.s.).
-_HYPHEN_PARTS = f"(?:-(?:{_ACRONYM}|{_ASCII}+))"
-_HYPHENATED = f"{_ASCII}{{1,255}}[.,][A-Za-z0-9.,]{{0,255}}{_HYPHEN_PARTS}+"
-_HYPHENATED_ACRONYM = f"{_ASCII}+(?:-{_ASCII}+)*-{_ACRONYM}{_HYPHEN_PARTS}*"
+_HYPHEN_PART = f"-(?:{_ACRONYM}|{_ASCII}+)"
+# The literal hyphen after the repeat lets the engine skip to where one is.
+_HYPHENATED = f"{_ASCII}[A-Za-z0-9.,]{{1,127}}{_HYPHEN_PART}(?:{_HYPHEN_PART})*"
+_HYPHENATED_ACRONYM = f"{_ASCII}+(?:-{_ASCII}+)*-{_ACRONYM}(?:{_HYPHEN_PART})*"
 # At most two slashes (he/she/they); hyphenated parts are letters after the hyphen.
 _SLASH_PART = f"{_ASCII}+(?:-[A-Za-z]+)*"
 _SLASHED = rf"{_SLASH_PART}(?:\\?/{_SLASH_PART}){{1,2}}"
@@ -169,7 +175,7 @@ _ABBREVIATION = _either(
     rf"{COMPANY_ABBREVIATIONS}\.(?= {COMPANY_WORDS})",
     rf"{_words(NUMBER_ABBREVIATIONS)}\.(?= ?\d)",
 )
-_STARTERS = "|".join(form for word in SENTENCE_STARTERS for form in dict.fromkeys([word, word.upper()]))
+_STARTERS = "|".join(f"{word[0]}(?i:{word[1:]})" for word in SENTENCE_STARTERS)
 _INITIAL = _either(rf"[A-Za-z](?=\. (?:{_STARTERS})\s)", rf"[A-Za-z]\.(?![{_LETTER}])")
 
 _WHOLE_ASSIMILATION = _words(pair.replace(" ", "") for pair in ASSIMILATIONS)
@@ -192,19 +198,20 @@ _RAISED = r"[\u207a\u207b\u208a\u208b]?(?:[\u2070\xb9\xb2\xb3\u2074-\u2079]+|[\u
 
 # --- Web. `_URL_CHAR` is what may stand in an address, `_URL_LAST` what may end one ------------------------------
 
-_NOT_URL = r'\s"<>|(){}'
+# (a line has no other blanks than these two; classes of categories like \s match several times as slowly)
+_NOT_URL = r' \n"<>|(){}'
 _URL_CHAR = f"[^{_NOT_URL}]"
 _URL_LAST = rf"[^{_NOT_URL}.!?,\-]"
 _FULL_URL = f"(?i:https?)://{_URL_CHAR}+{_URL_LAST}"
 _WWW_HOST = rf"(?i:www)\.(?:[^{_NOT_URL}.,/:;!?'&$]{{1,63}}\.){{1,8}}[A-Za-z]{{2,4}}{_END}"
-_PATH = rf'/[^\s"<>|()]+{_URL_LAST}'
+_PATH = rf'/[^ \n"<>|()]+{_URL_LAST}'
 # Names of hosts hold no digit, capital or mark of ASCII, but everything else: quotes, bullets and stars too.
-_NOT_HOST = r"\s\d!\"$'(),./:;<=>?@\[\\\]^_`{|}A-Z\-"
+_NOT_HOST = r" \n0-9!\"$'(),./:;<=>?@\[\\\]^_`{|}A-Z\-"
 _HOST = rf"(?:[^{_NOT_HOST}]{{1,63}}\.){{1,8}}(?i:com|net|org|edu)"
 _HOST_WITH_SIGN = rf"(?=[a-z{_ANY_LETTER}.]{{1,63}}[^{_NOT_HOST}a-z{_ANY_LETTER}]){_HOST}"
 _EMAIL = rf"<?{_ASCII}{_URL_CHAR}{{0,63}}@(?:[^{_NOT_URL}.]+\.)*[^{_NOT_URL}.]+>?"
 _FILE_NAME = rf"[{_LETTER}\d]+(?:\.[{_LETTER}\d]+){{0,8}}\.{_words(FILE_EXTENSIONS)}"
-_FILE = _either(rf"(?=\d){_FILE_NAME}(?=[\s.,!?])", rf"{_FILE_NAME}(?=[\s.,!?])(?![.!?][{_LETTER}])")
+_FILE = _either(rf"(?=\d){_FILE_NAME}(?=[\s.,!?])", rf"(?!\d){_FILE_NAME}(?=[\s.,!?])(?![.!?][{_LETTER}])")
 _TAG_NAME = "[A-Za-z][A-Za-z0-9.:_-]*"
 _TAG_VALUE = "\"[^\"]{0,255}\"|'[^']{0,255}'"
 _TAG = _either(
@@ -216,7 +223,8 @@ _TAG = _either(
 # --- Signs ------------------------------------------------------------------------------------------------------
 
 _SMILEY = rf"[<>]?[:;=][-o*']?[()DPdpO\\{{@|\[\]](?!{_ASCII})"
-_EYE = "[-~'^=<>x]"
+_EYE_SIGNS = "-~'^=<>"
+_EYE = f"[{_EYE_SIGNS}x]"
 _FACE = rf"\({_EYE}[._-]?{_EYE}\)|{_EYE}_{_EYE}"
 _RUN = rf"[!?]{{2,}}|\*+|(?:\\\*)+|{_HASH}{{2,}}|@{{2,}}|__+|-{{5,}}|<<|>>"
 _DROPPED = r"''|\.{3,5}|-{2,4}(?!-)|&(?i:quot|apos|nbsp|mdash|ndash|md);"
@@ -229,17 +237,25 @@ _KEPT_ENTITY = rf"&(?:{_HASH}\d+|[A-Z]{{2}}|[oc]dq|(?i:amp|lt|gt));"
 _FROM_WORD = _either(
     # most words: nothing longer can start with letters and a blank
     f"(?!{_WHOLE_ASSIMILATION})[A-Za-z]+(?=\\s)",
-    *(_FULL_URL, _EMAIL, f"(?:{_WWW_HOST}|{_HOST}){_PATH}", _WWW_HOST, _HOST_WITH_SIGN),
+    *(_EMAIL, _FULL_URL, f"(?:{_WWW_HOST}|{_HOST}){_PATH}", _WWW_HOST, _HOST_WITH_SIGN),
     # words with periods
     f"(?=[{_CHAR}]+[.,!?])"
     + _either(
-        *(_FINAL_ABBREVIATION, _HYPHENATED, _ACRONYM + _END, _FILE, _ABBREVIATION, _CHAIN + _KEPT_PERIOD, _INITIAL)
+        *(
+            _FINAL_ABBREVIATION,
+            _HYPHENATED,
+            f"{_ACRONYM}(?![{_LETTER}])",
+            _FILE,
+            _ABBREVIATION,
+            _CHAIN + _KEPT_PERIOD,
+            _INITIAL,
+        )
     ),
     # words with apostrophes
-    f"(?=[{_LETTER}]{{1,60}}['\u2019`\u2018\x91\x92&])"
-    + _either(_APOSTROPHE_WORD, _NEGATED, f"(?P<negation>{_NEGATION})", _LONGER_NEGATION),
+    f"(?=[{_LETTER}]{{1,60}}['\u2019`\u2018\u201b\x91\x92&])"
+    + _either(_APOSTROPHE_WORD, _NEGATED, f"(?P<negation>{_NEGATION})", _LONGER_NEGATION, _APOSTROPHE_END),
     # words with other signs: at&t, us$, c++, c\x23 and f\x23, pro-
-    *(f"(?P<amp>{_AMPERSAND})", r"[A-Z]+\$", rf"[cC]\+\+|[cCfF]{_HASH}", _PREFIX, f"x_{_EYE}"),
+    *(f"(?P<amp>{_AMPERSAND})", r"[A-Z]+\$", rf"[cC]\+\+|[cCfF]{_HASH}", _PREFIX, f"x_[{_EYE_SIGNS}]"),
     *(_ASSIMILATION, _DATE, _MIXED_FRACTION, _SLASHED, _FRACTION),
     *(_HYPHENATED_ACRONYM, _ACCENT_ENTITY, _DECIMAL, _WORD + _KEPT_PERIOD),
 )
@@ -250,12 +266,12 @@ _FROM_SIGN = _either(
     # most brackets and marks: nothing longer can start with them and what follows here
     *(r"[)\[\]{}]", r"\((?![\d\^\-=~><'x])", r"[.,:;!?&](?=\s)"),
     *(_HOST, f"(?P<tag>{_TAG})", _EMAIL, f"(?P<drawn>{_PHONE}|{_SMILEY}|{_FACE})"),
-    *("@[A-Za-z_][A-Za-z0-9_]*", f"{_HASH}[{_LETTER}]+", "-(?i:[lr][rsc]b)-", f"(?P<quotes>{_QUOTE_RUN})"),
+    *("@[A-Za-z_][A-Za-z0-9_]*", f"{_HASH}[{_LETTER}]+", "-(?i:[lr][rsc]b)-", f"(?P<quotes>{_QUOTE_PAIR})"),
     *(f"(?=['\u2019\x92&])(?P<clitic>{_CLITIC})", _APOSTROPHE_START, _DECIMAL, _SIGNED, _RAISED, _ACCENT_ENTITY),
     *(_RUN, f"(?P<drop>{_DROPPED})", _KEPT_ENTITY, rf"[()\[\]{{}}{_class_of_table(SYMBOLS)}]"),
 )
-# What is neither starts nothing but hosts and runs of quotes: it is dropped, as single quotes are.
-_FROM_OTHER = _either(_HOST, f"(?P<other_quotes>{_QUOTE_RUN})")
+# What is neither starts nothing but hosts and pairs of quotes: it is dropped, as single quotes are.
+_FROM_OTHER = _either(_HOST, f"(?P<other_quotes>{_QUOTE_PAIR})")
 
 
 # The two expressions are compiled at first use, not at import.
@@ -269,7 +285,7 @@ def master() -> re.Pattern[str]:
 # expression that reach over a blank have their counterpart here.
 _NEEDS_NEIGHBOURS = (
     # the start of a tag with blanks inside
-    "<[A-Za-z!?/][^>]*$",
+    "<[A-Za-z/][^<>]*$|<[!?][^>]{0,255}$",
     # the area code of a phone number
     r"\(\d{2,3}\)(?:\d{3,4})?$",
     # the second part of a mixed fraction with something attached (1 1/2-inch)
