@@ -23,6 +23,8 @@ from .evaluation_labels import Evaluation
 from .evaluation_sets import EvaluationSet
 from .ngrams import caption_counts
 from .ptb import ptb
+from .ptb_rules import master
+from .ptb_tables import SPELLINGS
 from .resampling import confidence_interval
 from .scoring import corpus_scores, sample_scores, sample_statistics, signature_settings, warn_of_few_ngrams
 from .tokenizers import resolve
@@ -30,7 +32,7 @@ from .trainer import ComputeMetrics
 from .watched_trainer import watch
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (ComputeMetrics, confidence_interval, caption_counts, ptb, resolve)
+_SIBLINGS = (ComputeMetrics, SPELLINGS, confidence_interval, caption_counts, master, ptb, resolve)
 _OF_TRAINER = (Evaluation, EvaluationSet, watch)
 
 _CITATION = """\

@@ -25,6 +25,8 @@ from .evaluation_sets import EvaluationSet
 from .foreign_tables import read_pickle
 from .ngrams import caption_counts
 from .ptb import ptb
+from .ptb_rules import master
+from .ptb_tables import SPELLINGS
 from .repetition import repetition_penalty
 from .resampling import confidence_interval
 from .reward import CiderReward
@@ -34,7 +36,10 @@ from .trainer import ComputeMetrics
 from .watched_trainer import watch
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (ComputeMetrics, confidence_interval, caption_counts, ptb, read_pickle, repetition_penalty, resolve)
+_SIBLINGS = (
+    *(ComputeMetrics, SPELLINGS, confidence_interval, caption_counts, master, ptb, read_pickle, repetition_penalty),
+    resolve,
+)
 _OF_TRAINER = (Evaluation, EvaluationSet, watch)
 
 _CITATION = """\

@@ -67,7 +67,7 @@ def test_what_matters(edit, other, package):
     assert {name for name in before if before[name] != after[name]} == other
 
 
-ROWS = {"prediction": ["A cat's toy."], "references": [["the cat"]]}
+ROWS = {"prediction": ["A cat's toy.", "a dog"], "references": [["the cat"], ["the dog"]]}
 PROGRAM = """
 import json, sys
 from metrics.utils.batch_frequencies import BatchFrequencies

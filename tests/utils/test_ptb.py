@@ -5,7 +5,7 @@ import os
 import time
 from collections import Counter
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.utils.ptb import PUNCTUATION, _lex_line, chunk_tokens, ptb
+from tests.stress import rounds
 
 SHARED = Path(os.environ.get("METRICS_SHARED", Path(__file__).resolve().parents[2] / "../shared"))
 GOLD = SHARED / "gold" / "ptb"
@@ -76,13 +77,56 @@ EXAMPLES = [
     ("a 😀 smile 👍🏽", "a smile"),
 ]
 
-# Lines of each source that may disagree with the gold tokens, by kind of disagreement.
-KNOWN_DISAGREEMENTS = {
-    "laion_alttext": {"slashed product numbers with hyphen and digits": 1, "abbreviation glued to a letter": 1},
-}
+# Kinds of words that depend on what touches them, by the same program.
+KINDS = [
+    ("cannot/do what I can't; gonna's and wanna'll", "cannot/do what i ca n't gonna 's and wanna 'll"),
+    (
+        "plan B. Here's one. Plan C. NOW go. From K. ThE end, L. A. here",
+        "plan b. here 's one plan c now go from k the end l. a. here",
+    ),
+    ("\\*\\* a\\*b \\** c", "\\*\\* a \\* b \\* * c"),
+    ("pro-, anti-/pro- and xpro- but pro-war", "pro- anti- / pro- and xpro but pro-war"),
+    ("http://localhost:8080/a, http://x and https://ab's", "http://localhost:8080/a http / / x and https://ab's"),
+    (
+        "see Ab.com/x1 and ab.com/x1 and “ab.net” or x&y.org and *.COM.",
+        "see ab.com / x1 and ab.com/x1 and “ab.net or x&y.org and *.com",
+    ),
+    ("versions 3.x, 2.X. and (4.x) 3.y 1st.x 5.a.x", "versions 3.x 2.x and -lrb- 4 x -rrb- 3 y 1st.x 5.a.x"),
+    ("Inc.Y Inc.Yb Dr.Y Inc.-y Inc.-yb road.-side a,-b,-c", "inc. y inc.yb dr.y inc. y inc.-yb road.-side a,-b c"),
+    ("U.S.-U.K. x-U.S.Army U.S.3 1,-3.5", "u.s.-u.k. x-u.s. army u.s. 3 1,-3 .5"),
+    (
+        "5-o'clock x_O’Brien c’est c'estx cap’ns li'ls somethin's",
+        "5-o'clock x_o’brien c’est c'est x cap’n s li'l s somethin 's",
+    ),
+    ("l'Keisha la’S la'Sa da’Vinci y'Day éa'Kim", "l'keisha la 's la'sa da’vinci y day éa'kim"),
+    ("don`th isn'tx in`to cann't éisn't isn‘t", "do n`th is n'tx i n`to cann t éisn t is n`t"),
+    ("’em ’til ’sx ’real 'real ’90s '90S '85s ‘em", "’em ’til 's x 're al real ’90s '90s 85s em"),
+    ("“‘a’” ’” «“ „“ b'' ''s ''em", "``` a ''' ''' ```` „`` b s em"),
+    (
+        "('') (x_x) (~.~) (^_^ -_^) <_> x_^ (xx)y",
+        "-lrb-''-rrb- -lrb-x_x-rrb- -lrb-~.~-rrb- -lrb- ^_^ -_^ -rrb- <_> x_^ -lrb-xx-rrb- y",
+    ),
+    (":[ :] :{ ;-] =( :(", ":[ :] :{ ;-] =-lrb- :-lrb-"),
+    ("⁻³⁻ ²³₂₃ x⁺₂ (²³)", "⁻³ ⁻ ²³ ₂₃ x ⁺₂ -lrb- ²³ -rrb-"),
+    ("1/2-h6 a-b5/c a/b-c5 5-x6/7", "1/2-h 6 a-b5 / c a/b-c 5 5-x6 / 7"),
+    ("MFG. Mfg. pTe. PTE. PTE. Ltd PTY. Limited PTYS. Ltd", "mfg mfg. pte. pte pte. ltd pty. limited ptys ltd"),
+    ("Invt. attys. supts. AZ. aZ. Az. Sfc. PPTE.", "invt. attys. supts. az. az az. sfc. ppte"),
+    ("d's J'd L'll y's o'll o'lla j'sab", "d 's j 'd l 'll y 's o 'll o'lla j sab"),
+    ("'n' 'n: ’n: \"'n\" 'n", "'n' n ’n n 'n"),
+    ("me@ab.org, y x@b.c. y", "me@ab.org, y x@b.c y"),
+    ("d`angelo B‘real ma`am x-d`angelo o`ll", "d`angelo b‘real ma`am x-d`angelo o`ll"),
+    ("wanna'sé O'1st d'10", "wanna 's é o'1st d'10"),
+]
+
+# Made-up captions with the tokens of the original program: a header, then caption and tokens by line (a third column
+# keeps what an earlier state of this tokenizer gave).
+CASES = [
+    tuple(line.split("\t")[:2])
+    for line in (Path(__file__).parent / "ptb.tsv").read_text(encoding="utf-8").splitlines()[1:]
+]
 
 
-@pytest.mark.parametrize(("text", "expected"), EXAMPLES)
+@pytest.mark.parametrize(("text", "expected"), EXAMPLES + KINDS + CASES)
 def test_behaviour(text, expected):
     assert ptb(text) == expected.split()
 
@@ -103,9 +147,8 @@ def gold():
 
 
 def test_gold(gold):
-    wrong = {source: sum(ptb(text) != tokens for text, tokens in pairs) for source, pairs in gold.items()}
-    allowed = {source: sum(KNOWN_DISAGREEMENTS.get(source, {}).values()) for source in gold}
-    assert {source: n for source, n in wrong.items() if n > allowed[source]} == {}
+    wrong = {source: [text for text, tokens in pairs if ptb(text) != tokens] for source, pairs in gold.items()}
+    assert {source: texts[:3] for source, texts in wrong.items() if texts} == {}
 
 
 def test_chunks_make_up_gold_lines(gold):
@@ -124,7 +167,8 @@ def test_chunks_make_up_gold_lines(gold):
 PIECES = st.sampled_from(
     "a A I The no. No. K. U.S. st. wash. cannot don't 'n 'tis '05 ' \" ( ) (555) (555)123 123-4567 1 12 1/2 1/2-in ½ "
     "3/4/5 -5 . .. .5 , < <a <img > /> <b> </b <! & &amp; &lt; @ @a \x23a :) :( :- ; = - -- --- ! ?! a.b a.b. "
-    "http://a.b x@y.z \u2019s \xad \u200b 😀 \ud800 é 中 \u0301 \x00 $ US$ / a/b \\ * _ ^_^ :D c++ t. x1.".split(" ")
+    "http://a.b x@y.z PTY. Ltd inc. pro- \u2018 \u201d '' x_ ~ (~ 3.x .com * \u2074 la'K n`t "
+    "\u2019s \xad \u200b 😀 \ud800 é 中 \u0301 \x00 $ US$ / a/b \\ * _ ^_^ :D c++ t. x1.".split(" ")
 )
 
 
@@ -149,7 +193,7 @@ def check_contract(text):
     assert [token.split() for token in whole] == [[token] for token in whole]
 
 
-@pytest.mark.parametrize("chunk", ["K.", "no.", "<img", "(555)", "1/2-inch"])
+@pytest.mark.parametrize("chunk", ["K.", "no.", "PTY.", "<img", "<!a<", "(555)", "1/2-inch"])
 def test_chunks_that_need_neighbours(chunk):
     assert chunk_tokens(chunk) is None
 
@@ -175,23 +219,40 @@ def test_other_types(other):
         ptb(other)
 
 
-# fmt: off
-HOSTILE = [
-    "a", "5", ".", "<", "(", "'", '"', "-", "&", "@", "a.a.a.", "http://", "1,a,", "a@.", "<a ", "<!", "A&", "😀",
-]
-# fmt: on
+# Pieces that are slow when they are repeated, or were: the starts of alternatives that go on, and of repeats.
+HOSTILE = """
+    a 5 . , - ' " ( ) < > & @ / \\ * # : ; ! ? _ ~ ^ = + $ | \xe9 \U0001f600 \u201c \u2019 ` \xb2 \u207b \u2026 A.1.
+    A.1 1.a. a.1, 1,a, a. a.a. A. a.a a,a 1, 1. 1.1 1,1 1:1 a- a-a a-1. -a .a. ,. .- a.- a,- 1/ 1/2 1/2- a/ a/b- a_
+    -_ http:// http://a https://a. http://| www. www.a. www.a.b/ a@ a@. a@b. @a @. .com a.com a.com/ a.com| &a &a.
+    *a. \u201ca. \u201c.com <a <! </a <a< <a=" <a='b <a="b" &am &# &#1 a&a A& A&A A+ a' a'a n't an't n't' 'n 'em '9
+    ''' \u2019\u2019 \u2019s 's d' d'a o'b- y' la'K cannot cannot/ cannot' x.-y inc. inc.- inc.y no. no.5 (5 (55)
+    (555)1 (~ (~_ ~_ :- :( :-( ?! .. .... -- ----- __ \\* pro- pro-/ B.The 3.x 3. x_ a\xad \xad 1\xad \u0130 \u4e2d
+    \u0301 a.b!c? a!a U.S.- u.s a.a.a.
+""".split()
+
+# What stands behind the repeated piece may make a long attempt fail at its end.
+ENDS = ["", ">", "@", ".com", ")", "-U.S.", "'", "/x", '"']
 
 
-@pytest.mark.parametrize("piece", HOSTILE)
-def test_linear_time(piece):
-    """Ten times the text takes about ten times the processor's time (quadratic would be 100); the least of three."""
-    short, long = (piece * (size // len(piece)) for size in (30_000, 300_000))
-    assert least_seconds(long) < 40 * least_seconds(short) + 0.1
+@pytest.mark.stress
+def test_linear_time():
+    """Eight times the text takes about eight times the processor's time (quadratic would be 64)."""
+    slow, short = {}, rounds(2_000, 10_000)
+    for end, piece in product(ENDS[: rounds(2, len(ENDS))], HOSTILE):
+        texts = [piece * (size // len(piece)) + end for size in (short, 8 * short)]
+        if not takes_linear_time(*texts):
+            slow[piece, end] = [least_seconds(text) for text in texts]
+    assert slow == {}
 
 
-def least_seconds(text):
+def takes_linear_time(short, long):
+    # what is slow three times, not once on a busy machine
+    return any(least_seconds(long, 1) < 20 * least_seconds(short, 1) + 0.03 for _ in range(3))
+
+
+def least_seconds(text, times=3):
     found = []
-    for _ in range(3):
+    for _ in range(times):
         start = time.process_time()
         ptb(text)
         found.append(time.process_time() - start)
