@@ -24,6 +24,7 @@ from .buffered import pair_ids, paired_rows, read, similarity_rows
 from .device import DeviceArithmetic
 from .inputs import check_pairs
 from .products import ProductBlocks
+from .queries import queries_of
 from .ranks import count
 from .reporting import clusters_of_rows, image_of_rows, report, scores_by_label
 from .resampling import confidence_interval
@@ -35,7 +36,8 @@ from .vectors import Vectors
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
 _SIBLINGS = (
-    ComputeMetrics, as_matrix, compare, confidence_interval, count, DeviceArithmetic, hits, ProductBlocks, Vectors
+    ComputeMetrics, as_matrix, compare, confidence_interval, count, DeviceArithmetic, hits, ProductBlocks, queries_of,
+    Vectors,
 )  # fmt: skip
 
 _CITATION = """\
