@@ -26,9 +26,12 @@ class DeviceArithmetic:
         return self._torch.from_numpy(np.ascontiguousarray(values)).to(self._device)
 
     def product_type(self, dtype: np.dtype) -> np.dtype:
-        """float64 where torch is told to multiply float32 less exactly (as TF32 or bfloat16), else as it is."""
-        exact = self._torch.get_float32_matmul_precision() == "highest"
-        return dtype if exact else np.dtype(np.float64)
+        """float64 where torch is told to multiply float32 less exactly (as TF32), else as it is."""
+        # Torch has two ways to say so, and answers the older question with an error where the newer one was used.
+        precision = getattr(self._torch.backends.cuda.matmul, "fp32_precision", None)
+        if precision is None:
+            precision = self._torch.get_float32_matmul_precision()
+        return dtype if precision in ("none", "ieee", "highest") else np.dtype(np.float64)
 
     def multiply(self, rows: np.ndarray, columns: np.ndarray):
         """rows @ columns.T, a tensor on the device."""

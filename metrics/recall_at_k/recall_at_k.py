@@ -26,6 +26,7 @@ from .evaluation_labels import Evaluation
 from .evaluation_sets import EvaluationSet
 from .inputs import check_pairs
 from .products import ProductBlocks
+from .queries import queries_of
 from .ranks import count
 from .reporting import clusters_of_rows, image_of_rows, report, scores_by_label
 from .resampling import confidence_interval
@@ -38,7 +39,8 @@ from .watched_trainer import watch
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
 _SIBLINGS = (
-    ComputeMetrics, as_matrix, compare, confidence_interval, count, DeviceArithmetic, hits, ProductBlocks, Vectors
+    ComputeMetrics, as_matrix, compare, confidence_interval, count, DeviceArithmetic, hits, ProductBlocks, queries_of,
+    Vectors,
 )  # fmt: skip
 _OF_TRAINER = (Evaluation, EvaluationSet, watch)
 

@@ -12,9 +12,10 @@ import numpy as np
 from metrics.recall_at_k.arrays import as_matrix, check_numbers, compute_type
 from metrics.recall_at_k.inputs import check_pairs
 from metrics.recall_at_k.products import ProductBlocks
+from metrics.recall_at_k.queries import DIRECTIONS, queries_of, statistics_of
 from metrics.recall_at_k.ranks import Counts, MatrixBlocks, Pairs, count
 from metrics.recall_at_k.rounding import Thresholds
-from metrics.recall_at_k.scoring import DIRECTIONS, SIMILARITIES, check_choice, check_k, queries_of, statistics_of
+from metrics.recall_at_k.scoring import SIMILARITIES, check_choice, check_k
 from metrics.recall_at_k.vectors import Vectors, check_range
 from metrics.utils.array_files import open_array
 from metrics.utils.engines import serial

@@ -122,12 +122,26 @@ def test_integers_on_a_device_exactly(monkeypatch, kind):
             same(scoring.count_pairs(items, pairs), expected)
 
 
-def test_a_device_that_multiplies_less_exactly_is_given_float64(monkeypatch):
+TF32 = ["torch.set_float32_matmul_precision('high')", "torch.backends.cuda.matmul.allow_tf32 = True"]
+NEWER = ["torch.backends.cuda.matmul.fp32_precision = 'tf32'", "torch.backends.fp32_precision = 'tf32'"]
+
+
+@pytest.mark.parametrize("setting", ["pass", *TF32, *NEWER])
+def test_a_device_that_multiplies_less_exactly_is_given_float64(setting):
+    # In a process of its own, since torch refuses to be asked the older way after the newer was used.
     torch = pytest.importorskip("torch")
-    arithmetic = DeviceArithmetic(torch.device("cpu"))
-    assert arithmetic.product_type(np.dtype(np.float32)) == np.float32
-    monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: "high")
-    assert arithmetic.product_type(np.dtype(np.float32)) == np.float64
+    if setting in NEWER and not hasattr(torch.backends.cuda.matmul, "fp32_precision"):
+        pytest.skip("this torch has the older way alone")
+    code = f"""
+import numpy as np, torch
+from metrics.recall_at_k.device import DeviceArithmetic
+{setting}
+print(DeviceArithmetic(torch.device("cpu")).product_type(np.dtype(np.float32)))
+"""
+    expected = "float32" if setting == "pass" else "float64"
+    command = [sys.executable, "-c", code]
+    process = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=True)
+    assert process.stdout.split() == [expected]
 
 
 def test_three_equal_cosines():
