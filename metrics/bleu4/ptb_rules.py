@@ -119,6 +119,7 @@ _APOSTROPHE_WORD = _either(
     # o'brien-smith; n'est; names with a capital (m'vila)
     f"{_ELIDED}(?:[-_][{_CHAR}]+)*",
     f"[nA-HJ-XZ](?!{APOSTROPHE}(?i:ll|re|ve){_END}){_INNER}[{_LETTER}]{{2,}}",
+    f"[oO]{_INNER}[oO]",
     # between vowels (hawai'i, qu'il), between a vowel and a capital (la'keisha, if written with a capital)
     f"[{_LETTER}]{{1,40}}[aeiouyAEIOUY](?!{_AT_CLITIC}{_END}){_INNER}[aeiouA-Z][{_LETTER}]*",
     _words(APOSTROPHE_INSIDE),
@@ -227,8 +228,8 @@ _EYE_SIGNS = "-~'^=<>"
 _EYE = f"[{_EYE_SIGNS}x]"
 _FACE = rf"\({_EYE}[._-]?{_EYE}\)|{_EYE}_{_EYE}"
 _RUN = rf"[!?]{{2,}}|\*+|(?:\\\*)+|{_HASH}{{2,}}|@{{2,}}|__+|-{{5,}}|<<|>>"
-_DROPPED = r"''|\.{3,5}|-{2,4}(?!-)|&(?i:quot|apos|nbsp|mdash|ndash|md);"
-_KEPT_ENTITY = rf"&(?:{_HASH}\d+|[A-Z]{{2}}|[oc]dq|(?i:amp|lt|gt));"
+_DROPPED = r"''|\.{3,5}|-{2,4}(?!-)|&(?:quot|apos|(?i:nbsp|mdash|ndash|md));"
+_KEPT_ENTITY = rf"&(?:{_HASH}\d+|[A-Z]{{2}}|(?i:[oc]dq|amp|lt|gt|quot|apos));"
 
 # --- The master expression --------------------------------------------------------------------------------------
 

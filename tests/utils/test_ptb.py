@@ -115,7 +115,8 @@ KINDS = [
     ("'n' 'n: ’n: \"'n\" 'n", "'n' n ’n n 'n"),
     ("me@ab.org, y x@b.c. y", "me@ab.org, y x@b.c y"),
     ("d`angelo B‘real ma`am x-d`angelo o`ll", "d`angelo b‘real ma`am x-d`angelo o`ll"),
-    ("wanna'sé O'1st d'10", "wanna 's é o'1st d'10"),
+    ("wanna'sé O'1st d'10 O'o", "wanna 's é o'1st d'10 o'o"),
+    ("&quot; &QUOT; &Apos; &CDQ; &NBSP;", "&quot; &apos; &cdq;"),
 ]
 
 # Made-up captions with the tokens of the original program: a header, then caption and tokens by line (a third column
