@@ -6,7 +6,9 @@ drops those in `PUNCTUATION`. Published CIDEr and BLEU values depend on that tok
 than 20 CIDEr points), so this module reproduces it in pure Python: `ptb` turns one caption into its tokens.
 
 It was written from observed behaviour only: pairs of captions and expected tokens, and the outputs of the original
-program on made-up inputs. No third-party source was read or translated.
+program on made-up inputs. No third-party source was read or translated. It gives the same tokens on 184,834 captions,
+on 159,983 of them with one to three random changes and on 39,997 made-up ones full of awkward words. Known to differ:
+soft hyphens inside addresses stay in the original, and some entities (`&lt;`) that an e-mail address follows.
 
 The filter removes quotes, periods, ellipses, commas, colons, semicolons, dashes and single `!` or `?`. It keeps, as
 the original does, brackets (as `-lrb-` ...), `!!`, `?!` and every other symbol. So this lexer decides where tokens

@@ -118,9 +118,10 @@ _ELIDED = rf"[dloDLO](?!{APOSTROPHE}(?i:ll|re|ve){_END}){_INNER}[{_LETTER}\d][{_
 _APOSTROPHE_WORD = _either(
     # o'brien-smith; n'est; names with a capital (m'vila)
     f"{_ELIDED}(?:[-_][{_CHAR}]+)*",
-    f"[nA-HJ-XZ](?!{APOSTROPHE}(?i:ll|re|ve){_END}){_INNER}[{_LETTER}]{{2,}}",
+    f"[nA-HJ-XZ](?!{APOSTROPHE}(?i:ll|re|ve)(?![{_LETTER}])){_INNER}[{_LETTER}]{{2,}}",
+    f"[oO]{_INNER}[oO]",
     # between vowels (hawai'i, qu'il), between a vowel and a capital (la'keisha, if written with a capital)
-    f"[{_LETTER}]{{1,40}}[aeiouyAEIOUY](?!{_AT_CLITIC}{_END}){_INNER}[aeiouA-Z][{_LETTER}]*",
+    f"[{_LETTER}]{{1,40}}[aeiouyAEIOUY](?!{_AT_CLITIC}(?![{_LETTER}])){_INNER}[aeiouA-Z][{_LETTER}]*",
     _words(APOSTROPHE_INSIDE),
     _words(ANY_APOSTROPHE_INSIDE).replace("'", APOSTROPHE),
     # elided articles (d' j' l') and y'all
@@ -227,8 +228,8 @@ _EYE_SIGNS = "-~'^=<>"
 _EYE = f"[{_EYE_SIGNS}x]"
 _FACE = rf"\({_EYE}[._-]?{_EYE}\)|{_EYE}_{_EYE}"
 _RUN = rf"[!?]{{2,}}|\*+|(?:\\\*)+|{_HASH}{{2,}}|@{{2,}}|__+|-{{5,}}|<<|>>"
-_DROPPED = r"''|\.{3,5}|-{2,4}(?!-)|&(?i:quot|apos|nbsp|mdash|ndash|md);"
-_KEPT_ENTITY = rf"&(?:{_HASH}\d+|[A-Z]{{2}}|[oc]dq|(?i:amp|lt|gt));"
+_DROPPED = r"''|\.{3,5}|-{2,4}(?!-)|&(?:quot|apos|(?i:nbsp|mdash|ndash|md));"
+_KEPT_ENTITY = rf"&(?:{_HASH}\d+|[A-Z]{{2}}|(?i:[oc]dq|amp|lt|gt|quot|apos));"
 
 # --- The master expression --------------------------------------------------------------------------------------
 
@@ -292,7 +293,9 @@ _NEEDS_NEIGHBOURS = (
     r"^\d{1,4}\\?[/\u2044](?:\d{5}|\d+[^\d.,;:!?)])",
     # abbreviations that look for a number or a word, initials that look for the start of a sentence
     rf"(?<![{_CHAR}])(?:{_words(NUMBER_ABBREVIATIONS)}|{COMPANY_ABBREVIATIONS})\.$",
-    r"(?:^|[^A-Za-z0-9.]|(?<![A-Za-z])\.)[A-Za-z]\.$",
+    r"(?:^|[^A-Za-z0-9.])[A-Za-z]\.$",
+    # the same behind a period, unless the chunk is an acronym (feb.K. is none)
+    r"^(?![(\[]*[A-Za-z](?:\.[A-Za-z])+\.$).*\.[A-Za-z]\.$",
 )
 
 

@@ -115,7 +115,9 @@ KINDS = [
     ("'n' 'n: ’n: \"'n\" 'n", "'n' n ’n n 'n"),
     ("me@ab.org, y x@b.c. y", "me@ab.org, y x@b.c y"),
     ("d`angelo B‘real ma`am x-d`angelo o`ll", "d`angelo b‘real ma`am x-d`angelo o`ll"),
-    ("wanna'sé O'1st d'10", "wanna 's é o'1st d'10"),
+    ("wanna'sé O'1st d'10 O'o", "wanna 's é o'1st d'10 o'o"),
+    ("report feb.K. A 1st in the U.S. A", "report feb. k a 1st in the u.s. a"),
+    ("&quot; &QUOT; &Apos; &CDQ; &NBSP;", "&quot; &apos; &cdq;"),
 ]
 
 # Made-up captions with the tokens of the original program: a header, then caption and tokens by line (a third column
@@ -193,7 +195,7 @@ def check_contract(text):
     assert [token.split() for token in whole] == [[token] for token in whole]
 
 
-@pytest.mark.parametrize("chunk", ["K.", "no.", "PTY.", "<img", "<!a<", "(555)", "1/2-inch"])
+@pytest.mark.parametrize("chunk", "K. feb.K. a.b.-café-N.Y. no. PTY. <img <!a< (555) 1/2-inch".split())
 def test_chunks_that_need_neighbours(chunk):
     assert chunk_tokens(chunk) is None
 
