@@ -20,7 +20,7 @@ from metrics.cider import scoring as cider
 from metrics.utils.files import captions_by_image
 from metrics.utils.ngrams import Encoder, caption_counts
 from metrics.utils.ptb import PUNCTUATION
-from metrics.utils.tokenizers import resolve
+from metrics.utils.tokenizing import resolve
 
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 

@@ -27,7 +27,7 @@ from .ptb_rules import master
 from .ptb_tables import SPELLINGS
 from .resampling import confidence_interval
 from .scoring import corpus_scores, sample_scores, sample_statistics, signature_settings, warn_of_few_ngrams
-from .tokenizers import resolve
+from .tokenizing import resolve
 from .trainer import ComputeMetrics
 from .watched_trainer import watch
 

@@ -16,7 +16,7 @@ from threading import RLock
 import numpy as np
 
 from .base import describe
-from .tokenizers import Tokenizer, resolve
+from .tokenizing import Tokenizer, resolve
 
 # Captions whose chunks are held as strings at one time: what fits a processor's cache, a third faster than more.
 _BLOCK = 1 << 11

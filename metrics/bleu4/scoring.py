@@ -11,7 +11,7 @@ import numpy as np
 
 from .base import check_captions, check_options
 from .ngrams import Encoder, caption_counts
-from .tokenizers import resolve
+from .tokenizing import resolve
 
 SMOOTHINGS = (True, False, "epsilon", "add-k", "exp", "coco")
 

@@ -31,7 +31,7 @@ from .repetition import repetition_penalty
 from .resampling import confidence_interval
 from .reward import CiderReward
 from .scoring import open_table, sample_scores, sample_statistics, score, signature_settings
-from .tokenizers import resolve
+from .tokenizing import resolve
 from .trainer import ComputeMetrics
 from .watched_trainer import watch
 

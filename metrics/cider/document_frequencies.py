@@ -18,7 +18,7 @@ import numpy as np
 from .base import check_options
 from .foreign_tables import read_pickle
 from .ngrams import Encoder, check_end_token, count_ngrams
-from .tokenizers import resolve
+from .tokenizing import resolve
 
 _FORMAT = 1
 # What reading a file that is no such table can raise.

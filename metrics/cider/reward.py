@@ -17,7 +17,7 @@ from .base import as_list, as_lists, check_captions, check_options, check_refere
 from .document_frequencies import DocumentFrequencies
 from .ngrams import Encoder, caption_counts, check_end_token
 from .scoring import VARIANTS, check_images, length_penalty, sample_scores, sample_statistics
-from .tokenizers import resolve
+from .tokenizing import resolve
 
 _BITS = 16
 _NO_GRAM = np.uint64((1 << 64) - 1)

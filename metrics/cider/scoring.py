@@ -14,7 +14,7 @@ from .document_frequencies import DocumentFrequencies, images_with_gram
 from .ngrams import Encoder, caption_counts
 from .repetition import repetition_penalty
 from .resampling import mean
-from .tokenizers import resolve
+from .tokenizing import resolve
 
 VARIANTS = ("cider_d", "cider", "cider_r")
 SINGLE_IMAGE = (

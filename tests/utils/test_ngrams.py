@@ -11,7 +11,7 @@ from nltk.stem.porter import PorterStemmer
 
 from metrics.utils import ngrams
 from metrics.utils.ngrams import Encoder, caption_counts, count_ngrams
-from metrics.utils.tokenizers import resolve
+from metrics.utils.tokenizing import resolve
 
 NAMED = ("ptb", "13a", "whitespace", "char")
 captions_of_numbers = st.lists(st.lists(st.integers(0, 3), max_size=9), min_size=1, max_size=6)

@@ -1,4 +1,4 @@
-# Generated from metrics/utils/tokenizers.py by make fix-copies: edit it there.
+# Generated from metrics/utils/tokenizing.py by make fix-copies: edit it there.
 """Tokenizers by name: what splits a caption into the tokens whose n-grams are counted.
 
 A tokenizer is a function `str -> list[str]`. Those here also know how to split one chunk between blanks, so that a

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from metrics.utils.ngrams import Encoder
-from metrics.utils.tokenizers import Tokenizer, resolve
+from metrics.utils.tokenizing import Tokenizer, resolve
 
 TEXTS_13A = [
     "",
