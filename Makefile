@@ -4,15 +4,15 @@ VENV := .venv
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt
 DATA := examples/data
 
-.PHONY: help demo demo-entity examples test stress lint fix-copies push bench test-oldest clean
+.PHONY: help demo demo-entity examples test stress lint bundles push bench test-oldest clean
 
 help:
 	@echo "make demo         score the small files in $(DATA) and print a table (installs numpy only)"
 	@echo "make examples     run the experiments of the README (those on real data skip where ../shared/data is missing)"
 	@echo "make demo-entity  the row of entity_score (installs torch and transformers, downloads t5-base and NLTK's data)"
-	@echo "make test         install everything, lint, check the copies, run all tests"
+	@echo "make test         install everything, lint, check the generated files, run all tests"
 	@echo "make stress       the long forms of the tests that have one: kills, damage, threads, random trials"
-	@echo "make fix-copies   write each metric's copies of metrics/utils"
+	@echo "make bundles      write _shared.py and _page.py of each metric from what they share"
 	@echo "make push NAMESPACE=user  push all five metrics to the Hub, each as a Space (ARGS=--dry-run only lists)"
 	@echo "make bench        compare speed and memory with other implementations"
 	@echo "make test-oldest  run the tests with the oldest versions that requirements.txt allows"
@@ -65,7 +65,7 @@ demo-entity: $(VENV)/.entity
 
 lint: $(VENV)/.test
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/python -m metrics.utils.copies --check
+	$(VENV)/bin/python -m metrics.publish.bundles --check
 
 test: lint
 	$(VENV)/bin/python -m pytest -q -n 2 --dist loadgroup -rs
@@ -73,8 +73,8 @@ test: lint
 stress: $(VENV)/.test
 	STRESS=1 $(VENV)/bin/python -m pytest -q -n 2 --dist loadgroup -rs -m stress --durations=20
 
-fix-copies: $(VENV)/.demo
-	$(VENV)/bin/python -m metrics.utils.copies
+bundles: $(VENV)/.demo
+	$(VENV)/bin/python -m metrics.publish.bundles
 
 push: $(VENV)/.demo
 	$(PIP) huggingface_hub

@@ -21,7 +21,7 @@ import numpy as np
 
 from examples.caption_scores import CIDERS, ROUGE_L, has_rouge, rouge_l, scores_by_metric
 from examples.output import is_there, make_parser, new_figure, print_table, save_figure, write_csv
-from metrics.utils.files import captions_by_image, read_captions
+from metrics.files.captions import captions_by_image, read_captions
 
 SHOWN = [*CIDERS, "BLEU-1", "BLEU-4", ROUGE_L]
 NUMBERS = [1, 2, 5, 10, 20, 30, 40, 48]

@@ -15,7 +15,7 @@ import numpy as np
 
 from examples.caption_scores import CIDERS, METRICS, ROUGE_L, corpus_scores, has_rouge, rouge_l
 from examples.output import ROOT, is_there, make_parser, new_figure, print_table, save_figure, write_csv
-from metrics.utils.files import captions_by_image, pair_captions
+from metrics.files.captions import captions_by_image, pair_captions
 
 DEMO = ROOT.parent / "shared" / "data" / "coco"
 

@@ -17,7 +17,7 @@ from examples import flickr8k
 from examples.output import is_there, make_parser, new_figure, print_table, save_figure, write_csv
 from metrics.bleu4 import scoring as bleu4
 from metrics.cider import scoring as cider
-from metrics.utils.files import captions_by_image
+from metrics.files.captions import captions_by_image
 from metrics.utils.ngrams import Encoder, caption_counts
 from metrics.utils.ptb import PUNCTUATION
 from metrics.utils.tokenizing import resolve

@@ -3,7 +3,8 @@
 import argparse
 import sys
 
-from metrics.cli import compare, export, push, score
+from . import __version__
+from .cli import compare, export, push, score
 
 _COMMANDS = {"score": score, "compare": compare, "export": export, "push": push}
 
@@ -14,7 +15,10 @@ def main(arguments: list[str] | None = None) -> int:
     Returns:
         The exit code: 0, or 2 for wrong arguments or input.
     """
-    parser = argparse.ArgumentParser(prog="python -m metrics", description="Metrics on files, and to the Hub.")
+    # The command of the installed package, or how a checkout is run.
+    program = "python -m metrics" if __package__ == "metrics" else "multimodal-metrics"
+    parser = argparse.ArgumentParser(prog=program, description="Metrics on files, and to the Hub.")
+    parser.add_argument("--version", action="version", version=f"multimodal-metrics {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, module in _COMMANDS.items():
         command = commands.add_parser(name, help=module.__doc__.splitlines()[0], description=module.__doc__)

@@ -1,4 +1,4 @@
-"""The metrics load as evaluate's users load them, and the copies in their folders are current."""
+"""The metrics load as evaluate's users load them, and `metrics.load` finds them."""
 
 import os
 import subprocess
@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from evaluate.loading import get_imports
 
-from metrics.utils import copies
+from metrics import names
+from metrics.publish import bundles
 
 ROOT = Path(__file__).resolve().parents[1]
 SCORE = """
@@ -43,20 +44,12 @@ def test_loads_by_absolute_path_from_elsewhere(name, key, perfect, tmp_path):
     assert run_with_empty_cache(path, key, tmp_path / "empty", tmp_path) == pytest.approx(perfect)
 
 
-@pytest.mark.parametrize("name", copies.NAMES)
-def test_copies_are_current(name):
-    attributes = (ROOT / ".gitattributes").read_text(encoding="utf-8").splitlines()
-    for path, text in copies.copies(name).items():
-        assert path.read_text(encoding="utf-8") == text, f"{path.name} has drifted: run make fix-copies"
-        assert f"{path.relative_to(ROOT).as_posix()} linguist-generated" in attributes
-
-
-@pytest.mark.parametrize("name", copies.NAMES)
+@pytest.mark.parametrize("name", names())
 def test_script_imports_every_sibling_as_the_loader_reads_it(name):
     folder = ROOT / "metrics" / name
     seen = {path for kind, path, _, _ in get_imports(str(folder / f"{name}.py")) if kind == "internal"}
-    assert seen == copies.siblings(folder / f"{name}.py")
-    others = {name, "__init__", "app", "score", *copies.page_modules(folder)}
+    assert seen == set(bundles.siblings(folder / f"{name}.py"))
+    others = {name, "__init__", "app", "score", "_page"}
     assert seen == {path.stem for path in folder.glob("*.py")} - others
 
 
@@ -65,7 +58,7 @@ def test_no_hash_sign_in_a_string(path):
     # The loader's cache key ignores the rest of a line behind one, so that changed code would stay cached.
     import tokenize
 
-    if path.parent.name == "cli" or path.name == "copies.py":
+    if path.parent.name in ("cli", "publish"):
         pytest.skip("not loaded by evaluate")
     with path.open("rb") as file:
         strings = [token for token in tokenize.tokenize(file.readline) if token.type == tokenize.STRING]
@@ -73,7 +66,7 @@ def test_no_hash_sign_in_a_string(path):
 
 
 def test_nothing_heavy_is_imported_by_the_pure_parts():
-    code = "import sys, metrics.cider.scoring, metrics.bleu4.scoring, metrics.utils.base, metrics.__main__\n" \
+    code = "import sys, metrics.cider.scoring, metrics.bleu4.scoring, metrics.utils.checks, metrics.__main__\n" \
            "import metrics.vqa_accuracy.scoring, metrics.entity_score.scoring\n" \
            "import metrics.recall_at_k.scoring, metrics.recall_at_k.buffered\n" \
            "print([m for m in ('evaluate', 'datasets', 'torch', 'transformers', 'nltk') if m in sys.modules])"

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from metrics.utils.copies import NAMES
-from metrics.utils.hub import export
+from metrics import names
+from metrics.publish.hub import export
 
 pytest.importorskip("gradio")
 playwright = pytest.importorskip("playwright.sync_api")
@@ -34,19 +34,21 @@ FILES = {"cider": CAPTIONS, "bleu4": CAPTIONS, "entity_score": CAPTIONS,
          "recall_at_k": ["image_embeddings.npy", "text_embeddings.npy", None, "retrieval_references.json"]}
 
 
-# `python app.py`, on a machine that lacks the packages named.
+# `python NAME/app.py`, on a machine that lacks the packages named.
 START = """
 import runpy, sys
 from importlib.machinery import PathFinder
-lacks, find = sys.argv.pop().split(","), PathFinder.find_spec
+app, lacks = sys.argv[1:]
+lacks, find = lacks.split(","), PathFinder.find_spec
 PathFinder.find_spec = staticmethod(
     lambda name, *rest: None if name.partition(".")[0] in lacks else find(name, *rest))
-runpy.run_path("app.py", run_name="__main__")
+sys.path[0] = app.rpartition("/")[0]
+runpy.run_path(app, run_name="__main__")
 """
 
 
 class Server:
-    """A page, started in its folder as a Space starts it, with nothing else of the repository on the path."""
+    """A page, started from another folder than its own, with nothing else of the repository on the path."""
 
     def __init__(self, folder, variables, lacks):
         with socket.socket() as free:
@@ -56,8 +58,9 @@ class Server:
         self.log = folder.parent / f"{folder.name}.log"
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
         with self.log.open("w") as log:
+            command = [sys.executable, "-c", START, str(folder / "app.py"), lacks]
             self.process = subprocess.Popen(
-                [sys.executable, "-c", START, lacks], cwd=folder, stdout=log, stderr=log,
+                command, cwd=folder.parent, stdout=log, stderr=log,
                 env={**environment, **variables, "GRADIO_SERVER_PORT": str(port)})
 
     def wait(self):
@@ -80,7 +83,7 @@ def serve(tmp_path_factory, request):
             target, variables, lacks = export(name, folder), {}, "metrics,torch,transformers,scipy,matplotlib"
             if name == "entity_score":
                 # A folder of that name comes before the Hub.
-                (target / "t5-base").symlink_to(request.getfixturevalue("t5_folder"))
+                (folder / "t5-base").symlink_to(request.getfixturevalue("t5_folder"))
                 variables, lacks = {"NLTK_DATA": str(request.getfixturevalue("nltk_data"))}, "metrics"
             started[name] = Server(target, variables, lacks)
             started[name].wait()
@@ -166,7 +169,7 @@ def run_call(code, folder, load_metric):
     return next(iter(scope["results"].values()))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", names())
 def test_page(name, visit, load_metric, tmp_path, request):
     if name == "entity_score":
         (tmp_path / "t5-base").symlink_to(request.getfixturevalue("t5_folder"))
@@ -245,7 +248,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", names())
 def test_endpoint_is_compute(name, serve, load_metric, tmp_path, monkeypatch, request):
     from gradio_client import Client
 

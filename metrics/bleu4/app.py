@@ -1,11 +1,10 @@
-"""The Space's page: the options of BLEU. The rest stands in demo.py."""
+"""The Space's page: the options of BLEU. The rest stands in _page.py."""
 
 from pathlib import Path
 
 import evaluate
 
-from demo import Option, launch
-from demo_captions import NgramPage
+from _page import NgramPage, Option, launch
 
 
 class Bleu4Page(NgramPage):

@@ -18,22 +18,8 @@ from functools import partial
 import datasets
 import evaluate
 
-from .base import Checked, features_of
-from .evaluation_labels import Evaluation
-from .evaluation_sets import EvaluationSet
-from .ngrams import caption_counts
-from .ptb import ptb
-from .ptb_rules import master
-from .ptb_tables import SPELLINGS
-from .resampling import confidence_interval
+from ._shared import Checked, features_of
 from .scoring import corpus_scores, sample_scores, sample_statistics, signature_settings, warn_of_few_ngrams
-from .tokenizing import resolve
-from .trainer import ComputeMetrics
-from .watched_trainer import watch
-
-# The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (ComputeMetrics, SPELLINGS, confidence_interval, caption_counts, master, ptb, resolve)
-_OF_TRAINER = (Evaluation, EvaluationSet, watch)
 
 _CITATION = """\
 @inproceedings{papineni2002bleu,

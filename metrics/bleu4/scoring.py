@@ -9,9 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .base import check_captions, check_options
-from .ngrams import Encoder, caption_counts
-from .tokenizing import resolve
+from ._shared import Encoder, caption_counts, check_captions, check_options, resolve
 
 SMOOTHINGS = (True, False, "epsilon", "add-k", "exp", "coco")
 

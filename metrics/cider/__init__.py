@@ -1,0 +1,4 @@
+"""CIDEr, a folder that works alone.
+
+May import: nothing else of this package.
+"""

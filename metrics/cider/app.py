@@ -1,12 +1,11 @@
-"""The Space's page: the options of CIDEr, and the weights of the n-grams that make it. The rest stands in demo.py."""
+"""The Space's page: the options of CIDEr, and the weights of the n-grams that make it. The rest stands in _page.py."""
 
 import math
 from pathlib import Path
 
 import evaluate
 
-from demo import Option, launch
-from demo_captions import NgramPage
+from _page import NgramPage, Option, launch
 
 
 class CiderPage(NgramPage):

@@ -18,29 +18,15 @@ from functools import partial
 import datasets
 import evaluate
 
-from .base import Checked, check_references, features_of
+from ._shared import Checked, check_references, features_of
 from .document_frequencies import DocumentFrequencies
-from .evaluation_labels import Evaluation
-from .evaluation_sets import EvaluationSet
 from .foreign_tables import read_pickle
-from .ngrams import caption_counts
-from .ptb import ptb
-from .ptb_rules import master
-from .ptb_tables import SPELLINGS
 from .repetition import repetition_penalty
-from .resampling import confidence_interval
 from .reward import CiderReward
 from .scoring import open_table, sample_scores, sample_statistics, score, signature_settings
-from .tokenizing import resolve
-from .trainer import ComputeMetrics
-from .watched_trainer import watch
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (
-    *(ComputeMetrics, SPELLINGS, confidence_interval, caption_counts, master, ptb, read_pickle, repetition_penalty),
-    resolve,
-)
-_OF_TRAINER = (Evaluation, EvaluationSet, watch)
+_SIBLINGS = (read_pickle, repetition_penalty)
 
 _CITATION = """\
 @inproceedings{vedantam2015cider,

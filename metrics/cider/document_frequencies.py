@@ -15,10 +15,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from .base import check_options
+from ._shared import Encoder, check_end_token, check_options, count_ngrams, resolve
 from .foreign_tables import read_pickle
-from .ngrams import Encoder, check_end_token, count_ngrams
-from .tokenizing import resolve
 
 _FORMAT = 1
 # What reading a file that is no such table can raise.

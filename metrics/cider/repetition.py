@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from .ngrams import count_ngrams
+from ._shared import count_ngrams
 
 _WORD = re.compile(r"\w+")
 _REPETITION_WEIGHT, _LENGTH_WEIGHT = 0.8, 0.2

@@ -13,11 +13,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .base import as_list, as_lists, check_captions, check_options, check_references, describe
+from ._shared import (
+    Encoder,
+    as_list,
+    as_lists,
+    caption_counts,
+    check_captions,
+    check_end_token,
+    check_options,
+    check_references,
+    describe,
+    resolve,
+)
 from .document_frequencies import DocumentFrequencies
-from .ngrams import Encoder, caption_counts, check_end_token
 from .scoring import VARIANTS, check_images, length_penalty, sample_scores, sample_statistics
-from .tokenizing import resolve
 
 _BITS = 16
 _NO_GRAM = np.uint64((1 << 64) - 1)

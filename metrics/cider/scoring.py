@@ -9,12 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from .base import check_options
+from ._shared import Encoder, caption_counts, check_options, mean, resolve
 from .document_frequencies import DocumentFrequencies, images_with_gram
-from .ngrams import Encoder, caption_counts
 from .repetition import repetition_penalty
-from .resampling import mean
-from .tokenizing import resolve
 
 VARIANTS = ("cider_d", "cider", "cider_r")
 SINGLE_IMAGE = (

@@ -5,10 +5,10 @@ import importlib
 from collections.abc import Callable
 from functools import partial
 
-from metrics.cli.reports import Report, make_report
-from metrics.utils.base import reference_counts, signature
-from metrics.utils.files import CaptionSet, pair_captions
-from metrics.utils.ngrams import Encoder, caption_counts
+from ..files.captions import CaptionSet, pair_captions
+from ..utils.checks import reference_counts, signature
+from ..utils.ngrams import Encoder, caption_counts
+from .reports import Report, make_report
 
 METRICS = ("cider", "bleu4")
 ITEMS, ID = "images", "image_id"
@@ -84,7 +84,7 @@ def clusters(data: CaptionSet) -> None:
 
 
 def _report(name: str, counts: dict, data: CaptionSet, options: argparse.Namespace) -> Report:
-    scoring = importlib.import_module(f"metrics.{name}.scoring")
+    scoring = importlib.import_module(f"...{name}.scoring", __name__)
     counting, formula = _counting(name, options), _formula(name, options)
     if name == "cider":
         counting["document_frequencies"] = scoring.open_table(options.document_frequencies)

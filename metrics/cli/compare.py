@@ -9,20 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metrics.cli import captions, entity, reports, vqa
-from metrics.cli.comparison_text import markdown, terminal
-from metrics.cli.pictures import Pictures
-from metrics.cli.report_page import page
-from metrics.utils.resampling import (
-    FEW_UNITS,
-    approximate_randomization,
-    confidence_interval,
-    count_units,
-    few_note,
-    holm,
-    paired_bootstrap,
-    tries_all_swaps,
-)
+from ..utils.paired_tests import approximate_randomization, holm, paired_bootstrap, tries_all_swaps
+from ..utils.resampling import FEW_UNITS, confidence_interval, count_units, few_note
+from . import captions, entity, reports, vqa
+from .comparison_text import markdown, terminal
+from .pictures import Pictures
+from .report_page import page
 
 FAMILIES = (captions, vqa, entity)
 METRICS = [name for family in FAMILIES for name in family.METRICS]

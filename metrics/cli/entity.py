@@ -3,12 +3,12 @@
 import argparse
 from collections.abc import Callable
 
-from metrics.cli import captions
-from metrics.cli.reports import Report, make_report
-from metrics.entity_score import scoring
-from metrics.utils.base import reference_counts, signature
-from metrics.utils.files import CaptionSet
-from metrics.utils.t5 import DTYPES, T5Encoder
+from ..entity_score import scoring
+from ..files.captions import CaptionSet
+from ..utils.checks import reference_counts, signature
+from ..utils.t5 import DTYPES
+from . import captions
+from .reports import Report, make_report
 
 METRICS = ("entity_score",)
 # The files are those of all caption metrics.
@@ -55,7 +55,7 @@ def measure(names: list[str], data: CaptionSet, options: argparse.Namespace) -> 
     """
     how = _how(options)
     try:
-        encoder = T5Encoder(options.model_path, options.device, options.dtype, options.batch_size)
+        encoder = scoring.T5Encoder(options.model_path, options.device, options.dtype, options.batch_size)
         found = scoring.find_entities(data.predictions, data.references)
     except ImportError as error:
         raise OSError(str(error)) from error

@@ -2,13 +2,13 @@
 
 import argparse
 
-from metrics.utils.copies import NAMES
-from metrics.utils.hub import export
+from .. import names
+from ..publish.hub import export
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `python -m metrics export`."""
-    parser.add_argument("metrics", nargs="+", choices=NAMES, metavar="METRIC", help=", ".join(NAMES))
+    parser.add_argument("metrics", nargs="+", choices=names(), metavar="METRIC", help=", ".join(names()))
     parser.add_argument("folder", metavar="DIR", help="a folder of the metric's name is made in it")
 
 

@@ -5,7 +5,7 @@ import os
 import re
 from pathlib import Path
 
-from metrics.utils.files import read_json
+from ..files.json_text import read_json
 
 _KINDS = {
     ".jpg": "image/jpeg",

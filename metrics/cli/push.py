@@ -3,14 +3,14 @@
 import argparse
 import re
 
-from metrics.utils.base import VERSION
-from metrics.utils.copies import NAMES
-from metrics.utils.hub import push, space_texts
+from .. import names
+from ..publish.hub import push, space_texts
+from ..utils.checks import VERSION
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `python -m metrics push`."""
-    parser.add_argument("metrics", nargs="+", choices=NAMES, metavar="METRIC", help=", ".join(NAMES))
+    parser.add_argument("metrics", nargs="+", choices=names(), metavar="METRIC", help=", ".join(names()))
     parser.add_argument("--namespace", required=True, metavar="USER", help="a user or an organization of the Hub")
     parser.add_argument("--private", action="store_true", help="make new Spaces private")
     parser.add_argument("--dry-run", action="store_true", help="only list the files and their sizes")

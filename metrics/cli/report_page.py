@@ -7,8 +7,8 @@ that comes from files is escaped, and the page's policy forbids scripts and conn
 from html import escape
 from importlib import resources
 
-from metrics.cli.comparison_text import header, interval, method, number, references_text, remarks, rows
-from metrics.cli.pictures import Pictures
+from .comparison_text import header, interval, method, number, references_text, remarks, rows
+from .pictures import Pictures
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from metrics.utils.resampling import confidence_interval, count_units, few_note
+from ..utils.resampling import confidence_interval, count_units, few_note
 
 
 class Report(NamedTuple):

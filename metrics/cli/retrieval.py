@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metrics.cli.reports import Report, make_report
-from metrics.recall_at_k.inputs import check_pairs
-from metrics.recall_at_k.reporting import image_of_rows, report
-from metrics.recall_at_k.scoring import (
+from ..files.arrays import open_array
+from ..files.json_text import read_json
+from ..files.rows import expand
+from ..recall_at_k.inputs import check_pairs
+from ..recall_at_k.reporting import image_of_rows, report
+from ..recall_at_k.scoring import (
     DIRECTIONS,
     NO_CORRECT,
     SIMILARITIES,
@@ -20,11 +22,11 @@ from metrics.recall_at_k.scoring import (
     score,
     signature_settings,
 )
-from metrics.recall_at_k.ties import TIES
-from metrics.utils.array_files import open_array
-from metrics.utils.base import reference_counts, signature
-from metrics.utils.files import read_json
-from metrics.utils.shard_files import expand
+from ..recall_at_k.ties import TIES
+from ..scale import retrieval as shards
+from ..scale.engines import pick
+from ..utils.checks import reference_counts, signature
+from .reports import Report, make_report
 
 METRICS = ("recall_at_k",)
 ITEMS, ID = "queries", "query"
@@ -91,9 +93,6 @@ def _run_shards(
     references: list, scoring: dict, options: argparse.Namespace
 ) -> tuple[RetrievalSet, list[Report]]:
     """Counts over shards: the same scores, without folds and the number of zero vectors."""
-    from metrics.utils.engines import pick
-    from metrics.utils.retrieval_shards import sample_statistics
-
     if options.folds is not None:
         raise ValueError("--folds does not go with shards: folds are parts of one file")
     _check_sides(options)
@@ -101,7 +100,7 @@ def _run_shards(
     how = {"directions": options.directions, "fraction_at": options.k if options.recall_fraction else ()}
     try:
         engine = pick(options.engine, options.num_workers, options.num_gpus)
-        statistics = sample_statistics(
+        statistics = shards.sample_statistics(
             similarity, references[0], *embeddings, references[1], options.product, **how, engine=engine
         )
     except ImportError as error:
@@ -158,7 +157,7 @@ def _references(path: str | None):
 def _progress(blocks: Iterable) -> Iterable:
     """A bar on long work, where tqdm is there."""
     try:
-        from tqdm import tqdm
+        from tqdm import tqdm  # Only where something is shown.
     except ImportError:
         return blocks
     return tqdm(blocks, desc="blocks", delay=3, leave=False)

@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from metrics.cli import captions, entity, reports, retrieval, shards, vqa
-from metrics.utils.statistics_files import write_rows
+from ..files.statistics import write_rows
+from . import captions, entity, reports, retrieval, shards, vqa
 
 FAMILIES = (captions, vqa, retrieval, entity)
 METRICS = [name for family in FAMILIES for name in family.METRICS]

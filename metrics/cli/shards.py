@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metrics.cli.reports import Report, interval_note, results_of
-from metrics.utils.batch_statistics import METRICS, BatchStatistics
-from metrics.utils.engines import ENGINES, pick
-from metrics.utils.files import name_some
-from metrics.utils.shard_files import expand, is_shard
-from metrics.utils.shard_scoring import BATCH_ROWS, ShardScores, check_unchanged, score_shards, shard_folder
-from metrics.utils.statistics_files import to_arrow, write_rows
+from ..files.captions import name_some
+from ..files.rows import expand, is_shard
+from ..files.statistics import to_arrow, write_rows
+from ..scale.batches import BATCH_ROWS, METRICS, BatchStatistics
+from ..scale.engines import ENGINES, pick
+from ..scale.shards import ShardScores, check_unchanged, score_shards, shard_folder
+from .reports import Report, interval_note, results_of
 
 # Options of score that speak of files of another kind, or need more than statistics.
 _OTHERS = ("references", "questions", "percent", "official_output", "allow_missing")

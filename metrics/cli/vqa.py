@@ -9,13 +9,12 @@ from functools import reduce
 from itertools import islice
 from operator import add
 
-from metrics.cli.reports import Report, make_report
-from metrics.utils.base import reference_counts, signature
-from metrics.utils.vqa_files import VqaSet, pair_answers
-from metrics.vqa_accuracy import scoring
-from metrics.vqa_accuracy.answers import agrees, answer_blocks
-from metrics.vqa_accuracy.inputs import check_labels, group_answers
-from metrics.vqa_accuracy.protocols import (
+from ..files.answers import VqaSet, pair_answers
+from ..utils.checks import reference_counts, signature
+from ..vqa_accuracy import scoring
+from ..vqa_accuracy.answers import agrees, answer_blocks
+from ..vqa_accuracy.inputs import check_labels, group_answers
+from ..vqa_accuracy.protocols import (
     ENOUGH,
     FORMULAS,
     MEASURES,
@@ -25,6 +24,7 @@ from metrics.vqa_accuracy.protocols import (
     normalize,
     resolve_protocol,
 )
+from .reports import Report, make_report
 
 METRICS = ("vqa_accuracy",)
 ITEMS, ID = "questions", "question_id"

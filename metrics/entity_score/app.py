@@ -4,9 +4,7 @@ from pathlib import Path
 
 import evaluate
 
-from demo import Option, launch
-from demo_captions import CaptionPage
-from demo_results import Marked, number, why_html
+from _page import CaptionPage, Marked, Option, launch, number, why_html
 
 
 class EntityScorePage(CaptionPage):

@@ -16,12 +16,7 @@
 import datasets
 import evaluate
 
-from .base import Checked, features_of
-from .evaluation_labels import Evaluation
-from .evaluation_sets import EvaluationSet
-from .nouns import entities
-from .perceptron_tagger import PerceptronTagger
-from .resampling import confidence_interval
+from ._shared import Checked, T5Encoder, features_of
 from .scoring import (
     check_names,
     check_texts,
@@ -33,14 +28,9 @@ from .scoring import (
     signature_settings,
 )
 from .similarity import favdbench_similarity
-from .stamps import stamp
-from .t5 import T5Encoder
-from .trainer import ComputeMetrics
-from .watched_trainer import watch
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (ComputeMetrics, PerceptronTagger, confidence_interval, entities, favdbench_similarity, stamp)
-_OF_TRAINER = (Evaluation, EvaluationSet, watch)
+_SIBLINGS = (favdbench_similarity,)
 
 _CITATION = """\
 @inproceedings{shen2023fine,

@@ -10,10 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .base import check_captions, check_options, describe
-from .nouns import entities, nltk_version
+from ._shared import T5Encoder, check_captions, check_options, describe, entities, nltk_version
 from .similarity import favdbench_similarity, readme_similarity
-from .t5 import T5Encoder
 
 # Added to R by the published code, so that its scores reach 1.00005.
 SMOOTHING = 1e-4

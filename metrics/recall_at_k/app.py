@@ -8,10 +8,7 @@ import gradio as gr
 import numpy as np
 import pandas as pd
 
-from array_files import open_array
-from demo import SEPARATOR, Inputs, Option, Page, Upload, launch
-from demo_results import Marked, number, why_html
-from files import read_json
+from _page import SEPARATOR, Inputs, Marked, Option, Page, Upload, launch, number, open_array, read_json, why_html
 
 _BEST = 5
 # Of the curve; more tell nothing and are slow to draw.

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from .base import as_list, describe
+from ._shared import as_list, describe
 
 _BLOCK = 1 << 20
 

@@ -6,8 +6,8 @@ the similarities of COCO's test images.
 
 import numpy as np
 
+from ._shared import as_list, describe
 from .arrays import as_matrix, check_numbers, compute_type
-from .base import as_list, describe
 from .inputs import Embeddings, check_references
 from .ranks import Pairs
 
@@ -21,7 +21,7 @@ def similarity_rows(predictions, references):
     Raises:
         ValueError, TypeError: See `inputs.check_similarity` and `inputs.check_references`; no references were given.
     """
-    import pyarrow
+    import pyarrow  # Takes time, for Parquet and Arrow alone.
 
     matrix = as_matrix(predictions, "predictions")
     check_numbers(matrix, "predictions")
@@ -43,7 +43,7 @@ def paired_rows(image_embeddings, text_embeddings, image_ids, text_ids):
         ValueError: The four differ in number, the two sides in dimensions; or a number is NaN or infinite.
         TypeError: An id is neither int nor str, or ids are mixed.
     """
-    import pyarrow
+    import pyarrow  # Takes time, for Parquet and Arrow alone.
 
     sides = {"image_embeddings": image_embeddings, "text_embeddings": text_embeddings}
     for place, side in sides.items():
@@ -87,7 +87,7 @@ def pair_ids(references) -> list[tuple]:
 
 def _lists(values, size: int):
     """An Arrow array as one of lists of equal size."""
-    import pyarrow
+    import pyarrow  # Takes time, for Parquet and Arrow alone.
 
     if len(values) >= 1 << 31:
         raise ValueError(f"a batch holds {len(values)} numbers, expected fewer than 2**31: add it in parts")
@@ -107,7 +107,7 @@ def read(predictions, references) -> tuple:
     Raises:
         ValueError: Batches differ in width, or vectors of the same id differ.
     """
-    import pyarrow
+    import pyarrow  # Takes time, for Parquet and Arrow alone.
 
     if not pyarrow.types.is_list(predictions.type.value_type):
         matrix = _array(predictions)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ._shared import as_list, describe
 from .arrays import as_matrix, check_numbers, device_of, row_blocks
-from .base import as_list, describe
 from .ranks import Pairs
 
 

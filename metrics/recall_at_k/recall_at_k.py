@@ -18,31 +18,22 @@ from functools import partial
 import datasets
 import evaluate
 
+from ._shared import Checked
 from .arrays import as_matrix
-from .base import Checked
 from .buffered import pair_ids, paired_rows, read, similarity_rows
 from .device import DeviceArithmetic
-from .evaluation_labels import Evaluation
-from .evaluation_sets import EvaluationSet
 from .inputs import check_pairs
 from .products import ProductBlocks
 from .queries import queries_of
 from .ranks import count
 from .reporting import clusters_of_rows, image_of_rows, report, scores_by_label
-from .resampling import confidence_interval
 from .rounding import compare
 from .scoring import check_items, sample_scores, score, signature_settings
 from .ties import hits
-from .trainer import ComputeMetrics
 from .vectors import Vectors
-from .watched_trainer import watch
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (
-    ComputeMetrics, as_matrix, compare, confidence_interval, count, DeviceArithmetic, hits, ProductBlocks, queries_of,
-    Vectors,
-)  # fmt: skip
-_OF_TRAINER = (Evaluation, EvaluationSet, watch)
+_SIBLINGS = (as_matrix, compare, count, DeviceArithmetic, hits, ProductBlocks, queries_of, Vectors)
 
 _CITATION = """\
 @article{hodosh2013framing,

@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from .base import as_list, check_options, describe, reference_counts, signature
+from ._shared import as_list, check_options, describe, reference_counts, score_by, signature
 from .inputs import Embeddings
 from .ranks import Pairs
-from .resampling import score_by
 from .scoring import check_k, count_pairs, direction_name, score, signature_settings
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from ._shared import as_list, check_options
 from .arrays import compute_type
-from .base import as_list, check_options
 from .device import DeviceArithmetic
 from .inputs import Embeddings, check_embeddings, check_pairs, check_similarity
 from .products import ProductBlocks

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from .base import as_list, describe
+from .checks import as_list, describe
 from .evaluation_labels import Evaluation, column_labels, fits_column, fits_references, numbers_of
 
 # Options of the metrics with one label per row, which belong to a dataset as its references do.

@@ -14,7 +14,7 @@ from threading import RLock
 
 import numpy as np
 
-from .base import describe
+from .checks import describe
 from .tokenizing import Tokenizer, resolve
 
 # Captions whose chunks are held as strings at one time: what fits a processor's cache, a third faster than more.
@@ -208,7 +208,7 @@ class Encoder:
         return tokens, np.diff(ends, prepend=0)
 
     def _stem_words(self, tokens: np.ndarray) -> np.ndarray:
-        from nltk.stem.porter import PorterStemmer
+        from nltk.stem.porter import PorterStemmer  # Stems and entities alone need it.
 
         stem, new = PorterStemmer().stem, islice(self._words, len(self._stem_of), None)
         self._stem_of.extend([self._stems[stem(word)] for word in new])

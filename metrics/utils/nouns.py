@@ -20,9 +20,9 @@ _LOADING = RLock()
 RESOURCES = ("punkt_tab", "averaged_perceptron_tagger_eng")
 
 # Words, numbers and compounds between single blanks, each perhaps with a comma or a period behind it.
-_WORD = "[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*"
-_PLAIN = re.compile(rf"{_WORD}(?:[,.]? {_WORD})*\.?")
-_TOKENS = re.compile(rf"{_WORD}|[,.]")
+_NOUN_WORD = "[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*"
+_PLAIN = re.compile(rf"{_NOUN_WORD}(?:[,.]? {_NOUN_WORD})*\.?")
+_TOKENS = re.compile(rf"{_NOUN_WORD}|[,.]")
 _BEFORE_PERIOD = re.compile(r"([A-Za-z0-9-]+)\. ")
 # What the Treebank tokenizer takes apart without a mark inside.
 _CONTRACTION = re.compile(r"\b(?:cannot|gimme|gonna|gotta|lemme|wanna)\b", re.IGNORECASE)
@@ -51,7 +51,7 @@ def entities(texts: Iterable[str]) -> list[frozenset[str]]:
         ImportError: NLTK is not installed.
         OSError: Its data are neither there nor can they be downloaded.
     """
-    nltk = _loaded()
+    nltk = _nltk_parts()
     tokenized = [_tokens(text, nltk) for text in texts]
     return [
         frozenset({nltk.stem(token) for token, tag in zip(tokens, tags) if "NN" in tag})
@@ -65,12 +65,12 @@ def tokenize(text: str) -> list[str]:
     Raises:
         ImportError, OSError: As `entities`.
     """
-    return _tokens(text, _loaded())
+    return _tokens(text, _nltk_parts())
 
 
 def nltk_version() -> str | None:
     """The version of NLTK, on whose tokenizer scores depend; None where it is not installed."""
-    from importlib.metadata import PackageNotFoundError, version
+    from importlib.metadata import PackageNotFoundError, version  # Rarely needed.
 
     try:
         return version("nltk")
@@ -105,7 +105,7 @@ def is_plain(text: str, joined_by_period: frozenset[str] = frozenset()) -> bool:
     return all(len(word) > 1 and word.isalpha() and word.lower() not in joined_by_period for word in words)
 
 
-def _loaded() -> _Nltk:
+def _nltk_parts() -> _Nltk:
     """NLTK's parts, loaded by the first thread that asks while the others wait."""
     with _LOADING:
         return _nltk()
@@ -114,7 +114,7 @@ def _loaded() -> _Nltk:
 @lru_cache(maxsize=1)
 def _nltk() -> _Nltk:
     try:
-        from nltk.stem.porter import PorterStemmer
+        from nltk.stem.porter import PorterStemmer  # Stems and entities alone need it.
         from nltk.tokenize import NLTKWordTokenizer
     except ImportError as error:
         raise ImportError("entities need NLTK: pip install nltk") from error
@@ -141,7 +141,7 @@ def _find_data() -> tuple:
 
 
 def _load_data() -> tuple:
-    from nltk.tag.perceptron import PerceptronTagger as NltkTagger
+    from nltk.tag.perceptron import PerceptronTagger as NltkTagger  # Stems and entities alone need it.
     from nltk.tokenize.punkt import PunktTokenizer
 
     return PunktTokenizer("english"), NltkTagger()
@@ -149,7 +149,7 @@ def _load_data() -> tuple:
 
 def _download() -> str:
     """Downloads what is missing, one process at a time; returns what went wrong."""
-    import nltk
+    import nltk  # Stems and entities alone need it.
     from filelock import FileLock
 
     said = io.StringIO()

@@ -12,11 +12,11 @@ are compared: else each is a mean over other samples, and the difference is one 
 
 import numbers
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from .base import as_list, check_options, describe
+from .checks import as_list, check_options, describe
 
 # Weights held at one time: 8 MB of floats, about what a processor's cache holds.
 _CELLS = 1 << 20
@@ -26,8 +26,6 @@ _CELLS = 1 << 20
 # and 95 % intervals hold the mean of scores in 94 of 100 sets (88), a rate of 10 % in 95 (54).
 FEW_UNITS = 50
 
-# Differences that are equal on paper differ in the last bits, since sums over resamples run in other orders.
-_ROUNDING = 1e-10
 
 Statistics = dict[str, np.ndarray]
 Resampled = dict[str, np.ndarray]
@@ -80,15 +78,15 @@ def bootstrap(
     >>> bootstrap(score, [{"x": np.array([1.0, 1.0])}], n_resamples=3)[0]["mean"].tolist()
     [1.0, 1.0, 1.0]
     """
-    rows = _same_rows(systems)
+    rows = same_rows(systems)
     check_resampling(rows, None, n_resamples, seed, clusters)
-    num_units, unit = _units(rows, clusters)
+    num_units, unit = units(rows, clusters)
 
     generator = np.random.default_rng(seed)
     draws = (generator.integers(num_units, size=num_units) for _ in range(n_resamples))
     counts = (np.bincount(drawn, minlength=num_units) for drawn in draws)
-    blocks = _blocks(counts, n_resamples, num_units, unit, rows)
-    return _joined([score(statistics, weights=weights) for statistics in systems] for weights in blocks)
+    blocks = weight_blocks(counts, n_resamples, num_units, unit, rows)
+    return joined([score(statistics, weights=weights) for statistics in systems] for weights in blocks)
 
 
 def confidence_interval(
@@ -118,9 +116,9 @@ def confidence_interval(
     >>> round(low, 1), round(high, 1)
     (43.8, 55.0)
     """
-    check_resampling(_same_rows([statistics]), confidence_level, n_resamples, seed, clusters)
+    check_resampling(same_rows([statistics]), confidence_level, n_resamples, seed, clusters)
     (resampled,) = bootstrap(score, [statistics], n_resamples, seed, clusters)
-    return {key: _interval(values, confidence_level) for key, values in resampled.items()}
+    return {key: percentiles(values, confidence_level) for key, values in resampled.items()}
 
 
 def standard_error(resampled: Resampled) -> dict[str, np.ndarray]:
@@ -132,114 +130,6 @@ def standard_error(resampled: Resampled) -> dict[str, np.ndarray]:
     return {key: values.std(axis=0, ddof=1) for key, values in resampled.items()}
 
 
-def paired_bootstrap(
-    score: Score,
-    first: Statistics,
-    second: Statistics,
-    confidence_level: float = 0.95,
-    n_resamples: int = 1000,
-    seed: int = 0,
-    clusters: Sequence | None = None,
-) -> dict[str, dict]:
-    """The difference between two systems on the same samples, its interval and its p-value.
-
-    The p-value is two-sided: how often a resampled difference lies as far from the mean of all resampled ones as the
-    difference found lies from 0, (count + 1) / (n_resamples + 1). sacrebleu counts one side, so that its p-value is
-    about half of this one.
-
-    Args:
-        first, second: Statistics of the two systems, row by row of the same samples.
-        confidence_level: Of the interval of the difference, between 0 and 1.
-        score, n_resamples, seed, clusters: See `bootstrap`.
-
-    Returns:
-        key -> {"difference": second - first, "confidence_interval": [low, high], "p_value"}.
-
-    Raises:
-        ValueError, TypeError: As `confidence_interval`.
-
-    >>> score = lambda statistics, weights=None: {"mean": mean(statistics["x"], weights)}
-    >>> paired_bootstrap(score, {"x": np.zeros(20)}, {"x": np.ones(20)}, n_resamples=99)["mean"]
-    {'difference': 1.0, 'confidence_interval': [1.0, 1.0], 'p_value': 0.01}
-    """
-    check_resampling(_same_rows([first, second]), confidence_level, n_resamples, seed, clusters)
-    one, other = bootstrap(score, [first, second], n_resamples, seed, clusters)
-    report = {}
-    for key, (difference, tolerance) in _differences(score(first), score(second), one).items():
-        resampled = other[key] - one[key]
-        report[key] = {
-            "difference": difference.tolist(),
-            "confidence_interval": _interval(resampled, confidence_level),
-            "p_value": _p_value(resampled - resampled.mean(axis=0), difference, tolerance),
-        }
-    return report
-
-
-def approximate_randomization(
-    score: Score,
-    first: Statistics,
-    second: Statistics,
-    n_resamples: int = 1000,
-    seed: int = 0,
-    clusters: Sequence | None = None,
-) -> dict[str, dict]:
-    """The difference between two systems, and how often chance alone makes one as large.
-
-    In each trial every sample (every cluster) changes sides with probability 1/2; the two-sided p-value is
-    (count of differences at least as large as the one found + 1) / (n_resamples + 1). Where all ways to change sides
-    are no more than n_resamples (9 samples of 1000), each is tried once: the p-value is their share, and exact. It
-    cannot fall below 2 / 2^samples, so that of five samples or fewer no difference reaches 0.05.
-
-    Args:
-        first, second: Statistics of the two systems, row by row of the same samples.
-        score, n_resamples, seed, clusters: See `bootstrap`.
-
-    Returns:
-        key -> {"difference": second - first, "p_value"}.
-
-    Raises:
-        ValueError, TypeError: As `bootstrap`.
-
-    >>> score = lambda statistics, weights=None: {"mean": mean(statistics["x"], weights)}
-    >>> approximate_randomization(score, {"x": np.zeros(20)}, {"x": np.ones(20)}, n_resamples=99)["mean"]
-    {'difference': 1.0, 'p_value': 0.01}
-    """
-    rows = _same_rows([first, second])
-    check_resampling(rows, None, n_resamples, seed, clusters)
-    num_units, unit = _units(rows, clusters)
-    both = {key: np.concatenate([first[key], second[key]]) for key in first}
-    is_exact = tries_all_swaps(num_units, n_resamples)
-    number = 2**num_units if is_exact else n_resamples
-    generator = np.random.default_rng(seed)
-    bits = np.arange(num_units)
-    swaps = (
-        trial >> bits & 1 if is_exact else generator.integers(2, size=num_units, dtype=np.int8)
-        for trial in range(number)
-    )
-    blocks = _blocks(swaps, number, num_units, unit, rows)
-    # A system of a trial is a choice of rows of both, and the other system has the rest.
-    choices = (np.hstack([1 - swapped, swapped]) for swapped in blocks)
-    one, other = _joined([score(both, weights=chosen), score(both, weights=1 - chosen)] for chosen in choices)
-    # Among all ways to change sides is the one of the difference found.
-    found = 0 if is_exact else 1
-    return {
-        key: {
-            "difference": difference.tolist(),
-            "p_value": _p_value(other[key] - one[key], difference, tolerance, found),
-        }
-        for key, (difference, tolerance) in _differences(score(first), score(second), one).items()
-    }
-
-
-def tries_all_swaps(num_units: int, n_resamples: int) -> bool:
-    """Whether `approximate_randomization` of so many samples (clusters) tries every way to change sides, once each.
-
-    >>> tries_all_swaps(9, 1000), tries_all_swaps(10, 1000)
-    (True, False)
-    """
-    return num_units < int(n_resamples).bit_length()
-
-
 def count_units(rows: int, clusters: Sequence | None = None) -> int:
     """The number of samples, or of clusters: of what is drawn, or changes sides, as one.
 
@@ -249,7 +139,7 @@ def count_units(rows: int, clusters: Sequence | None = None) -> int:
     >>> count_units(3), count_units(3, ["a", "b", "a"])
     (3, 2)
     """
-    return _units(rows, clusters)[0]
+    return units(rows, clusters)[0]
 
 
 def few_note(num_units: int, items: str = "samples") -> str:
@@ -270,7 +160,7 @@ def warn_few(rows: int, clusters: Sequence | None = None, by: Sequence | None = 
         ValueError, TypeError: As `score_by`.
     """
     items = "samples" if clusters is None else "clusters"
-    num_units, unit = _units(rows, clusters)
+    num_units, unit = units(rows, clusters)
     note = few_note(num_units, items)
     if not note and by is not None:
         names, label = _label_index(by, rows, "by")
@@ -280,19 +170,6 @@ def warn_few(rows: int, clusters: Sequence | None = None, by: Sequence | None = 
             note = f"{few} of {len(names)} labels have fewer than {FEW_UNITS} {items}: their intervals are too narrow"
     if note:
         warnings.warn(note, stacklevel=2)
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's correction (1979) of the p-values of several tests, in their order.
-
-    >>> holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
-    """
-    order = np.argsort(p_values, kind="stable")
-    factors = np.arange(len(order), 0, -1)
-    corrected = np.empty(len(order))
-    corrected[order] = np.minimum(np.maximum.accumulate(np.asarray(p_values, float)[order] * factors), 1.0)
-    return corrected.tolist()
 
 
 def score_by(
@@ -321,16 +198,16 @@ def score_by(
     >>> score_by(score, {"x": np.array([1.0, 0.0, 0.5])}, ["near", "far", "near"])
     {'far': {'mean': 0.0, 'count': 1}, 'near': {'mean': 0.75, 'count': 2}}
     """
-    rows = _same_rows([statistics])
+    rows = same_rows([statistics])
     names, label = _label_index(by, rows, "by")
-    _, unit = _units(rows, clusters)
+    _, unit = units(rows, clusters)
     groups = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
     results = {}
     for name, group in zip(names, groups):
         chosen = {key: values[group] for key, values in statistics.items()}
         own = None if unit is None else unit[group]
         results[name] = {**score(chosen), "count": len(group)}
-        if confidence_level is not None and _units(len(group), own)[0] > 1:
+        if confidence_level is not None and units(len(group), own)[0] > 1:
             interval = confidence_interval(score, chosen, confidence_level, n_resamples, seed, own)
             results[name]["confidence_interval"] = interval
     return results
@@ -356,7 +233,7 @@ def check_resampling(
     check_options(orders={"n_resamples": n_resamples})
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
         raise ValueError(f"seed is {seed!r}, expected an integer of at least 0")
-    num_units, _ = _units(rows, clusters)
+    num_units, _ = units(rows, clusters)
     if confidence_level is None:
         return
     is_number = isinstance(confidence_level, numbers.Real) and not isinstance(confidence_level, bool)
@@ -367,14 +244,14 @@ def check_resampling(
         raise ValueError(f"there is a single {what}, expected at least 2 for a confidence interval")
 
 
-def _same_rows(systems: Sequence[Statistics]) -> int:
+def same_rows(systems: Sequence[Statistics]) -> int:
     rows = [len(values) for statistics in systems for values in statistics.values()]
     if len(set(rows)) != 1:
         raise ValueError(f"statistics have {sorted(set(rows))} rows, expected the same samples in all")
     return rows[0]
 
 
-def _units(rows: int, clusters: Sequence | None) -> tuple[int, np.ndarray | None]:
+def units(rows: int, clusters: Sequence | None) -> tuple[int, np.ndarray | None]:
     """The number of things to draw, and of which one each row is a part (None: each row is one)."""
     if clusters is None:
         return rows, None
@@ -395,7 +272,7 @@ def _label_index(labels, rows: int, place: str) -> tuple[list, np.ndarray]:
     return names, np.fromiter(map(place_of.__getitem__, labels), np.int64, rows)
 
 
-def _blocks(draws: Iterator[np.ndarray], number: int, num_units: int, unit, rows: int) -> Iterator[np.ndarray]:
+def weight_blocks(draws: Iterator[np.ndarray], number: int, num_units: int, unit, rows: int) -> Iterator[np.ndarray]:
     """What is drawn for the units in each of so many resamples, as weights of the rows (block, rows)."""
     size = max(1, _CELLS // rows)
     for start in range(0, number, size):
@@ -406,27 +283,14 @@ def _blocks(draws: Iterator[np.ndarray], number: int, num_units: int, unit, rows
         yield block if unit is None else block[:, unit]
 
 
-def _joined(blocks: Iterator[list[dict]]) -> list[Resampled]:
+def joined(blocks: Iterator[list[dict]]) -> list[Resampled]:
     """Joins the blocks of each system."""
     of_systems = zip(*blocks)
     return [{key: np.concatenate([block[key] for block in blocks]) for key in blocks[0]} for blocks in of_systems]
 
 
-def _interval(values: np.ndarray, confidence_level: float) -> list:
+def percentiles(values: np.ndarray, confidence_level: float) -> list:
     tail = (1 - confidence_level) / 2
     return np.moveaxis(np.quantile(values, [tail, 1 - tail], axis=0), 0, -1).tolist()
 
 
-def _differences(first: dict, second: dict, keys: Iterable[str]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """key -> second - first, and how far equal differences may lie apart; only of what can be resampled."""
-    pairs = {key: (np.asarray(first[key], float), np.asarray(second[key], float)) for key in keys}
-    return {
-        key: (two - one, _ROUNDING * np.maximum(np.abs(one), np.abs(two))) for key, (one, two) in pairs.items()
-    }
-
-
-def _p_value(chance: np.ndarray, difference: np.ndarray, tolerance: np.ndarray, found: int = 1):
-    """The share of differences at least as large; `found` is 1 where the one found counts as one more of them."""
-    # A resample without a value (NaN) is no evidence of a difference: it counts as one at least as large.
-    count = (~(np.abs(chance) < np.abs(difference) - tolerance)).sum(axis=0)
-    return ((count + found) / (len(chance) + found)).tolist()

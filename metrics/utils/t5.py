@@ -7,13 +7,12 @@ the sequence's own tokens. So a batch may hold any sequences, and a longer paddi
 import os
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from threading import RLock
 from typing import NamedTuple
 
 import numpy as np
 
-from .base import check_options, describe
+from .checks import VERSION, check_options, describe
 from .stamps import stamp
 
 DTYPES = ("float32", "bfloat16")
@@ -23,8 +22,8 @@ CACHE_BYTES = 2**29
 # Of one batch, padding included: a batch of very long sequences is smaller than batch_size.
 BATCH_TOKENS = 2**14
 _SHOW_PROGRESS_AFTER_SECONDS = 5
-# A fast tokenizer is told what length to cut at before it encodes, so two threads may not call one at a time.
-_TOKENIZING = RLock()
+# Models kept at one time.
+_KEPT_MODELS = 2
 
 
 class _StateCache:
@@ -140,7 +139,7 @@ class T5Encoder:
 
     def _batches(self, missing: list[tuple[int, str]]) -> Iterable[list[tuple[int, str]]]:
         """Cuts texts that are sorted by length, the longest first, since its share of the memory is known then."""
-        from tqdm import tqdm
+        from tqdm import tqdm  # Only where something is shown.
 
         # disable=None: silent where nobody looks at a terminal.
         with tqdm(
@@ -154,12 +153,12 @@ class T5Encoder:
                 bar.update(size)
 
     def _token_ids(self, texts: list[str]) -> list[list[int]]:
-        with _TOKENIZING:
+        with _kept().tokenizing:
             return self._parts.tokenizer(texts, truncation=True, max_length=MAX_TOKENS)["input_ids"]
 
     def _encode(self, batch: list[tuple[int, str]]) -> np.ndarray:
         """States of texts, padded to the longest length that one of them is wanted at."""
-        import torch
+        import torch  # Optional, and seconds.
 
         texts, model = [text for _, text in batch], self._parts.model
         rows = self._token_ids(texts)
@@ -189,7 +188,7 @@ def check_tokenizer(tokenizer, vocabulary: int, name: str) -> None:
     Raises:
         ValueError: It has fewer than half or more than all of the model's tokens, or does not know plain words.
     """
-    with _TOKENIZING:
+    with _kept().tokenizing:
         ids = tokenizer(["a man", "the dog"])["input_ids"]
     unknown = any(tokenizer.unk_token_id in row for row in ids)
     if unknown or not vocabulary / 2 <= len(tokenizer) <= vocabulary:
@@ -201,7 +200,7 @@ def check_tokenizer(tokenizer, vocabulary: int, name: str) -> None:
 
 def _import():
     try:
-        import torch
+        import torch  # Optional, and seconds.
         import transformers
     except ImportError as error:
         raise ImportError("T5 states need torch and transformers: pip install torch transformers") from error
@@ -221,19 +220,47 @@ def _device(device: str | None) -> str:
     return str(found)
 
 
+class _Kept(NamedTuple):
+    """What all encoders of a process share.
+
+    Attributes:
+        loading: Held while a model is loaded, which no two threads may do at a time.
+        tokenizing: A fast tokenizer is told what length to cut at before it encodes, so two threads may not call one
+            at a time.
+        models: The models used last, with their tokenizers and states.
+    """
+
+    loading: RLock
+    tokenizing: RLock
+    models: OrderedDict
+
+
+def _kept() -> _Kept:
+    # This module is there more than once in a process: the package's, the one in the metric's folder, the loader's.
+    # A model is too large for that, so what is kept has its place in transformers, which is there once.
+    return vars(_import()[1]).setdefault(f"_multimodal_metrics_{VERSION}", _Kept(RLock(), RLock(), OrderedDict()))
+
+
+def forget_models() -> None:
+    """Forgets the models that are kept, and their states."""
+    _kept().models.clear()
+
+
 def _loaded(path: str, device: str, dtype: str) -> _Parts:
     """The parts of a model, loaded by the first thread that asks while the others wait."""
-    _, transformers = _import()
-    # What no two threads may do at a time is transformers' own, so the lock is kept there: this module may be there
-    # twice, in the package and as the loader's copy.
-    with vars(transformers).setdefault("_t5_loading", RLock()):
-        # What the folder holds may change in the life of a process.
-        return _load(path, device, dtype, stamp(path) if os.path.isdir(path) else ())
+    kept = _kept()
+    # What the folder holds may change in the life of a process.
+    key = path, device, dtype, stamp(path) if os.path.isdir(path) else ()
+    with kept.loading:
+        if key not in kept.models:
+            kept.models[key] = _load(path, device, dtype)
+            if len(kept.models) > _KEPT_MODELS:
+                kept.models.popitem(last=False)
+        kept.models.move_to_end(key)
+        return kept.models[key]
 
 
-@lru_cache(maxsize=2)
-def _load(path: str, device: str, dtype: str, stamped: tuple) -> _Parts:
-    """Loads a model; `stamped` makes another one of a folder that has changed."""
+def _load(path: str, device: str, dtype: str) -> _Parts:
     torch, transformers = _import()
     try:
         model = transformers.T5EncoderModel.from_pretrained(path)

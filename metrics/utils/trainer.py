@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from .base import as_list, describe
+from .checks import as_list, describe
 from .evaluation_labels import IGNORED, Evaluation, array_of, first_of, plain
 from .evaluation_sets import PER_ROW, choose, read_sets, set_of
 from .watched_trainer import watch
@@ -175,7 +175,7 @@ class ComputeMetrics:
             size = len(rows[0])
         else:
             start = self._rows.count
-            ids = _ids(predictions, start)
+            ids = _rows_of_ids(predictions, start)
             rows = self._decode(_without_prompts(ids, inputs, start) if self._strip_prompt else ids)
             size = len(rows)
         self._rows.add(rows, size, labels)
@@ -314,7 +314,7 @@ def _batches(eval_prediction) -> Iterator[tuple]:
     yield from zip(predictions, nothing if labels is None else labels, nothing if inputs is None else inputs)
 
 
-def _ids(predictions, start: int, place: str = "predictions") -> list[list[int]]:
+def _rows_of_ids(predictions, start: int, place: str = "predictions") -> list[list[int]]:
     """Rows of token ids, without what pads them."""
     ids = array_of(first_of(predictions))
     if ids.ndim != 2 or ids.dtype.kind not in "iu":
@@ -332,7 +332,7 @@ def _without_prompts(rows: list[list[int]], inputs, start: int) -> list[list[int
     """The rows behind their prompts, with which what a decoder alone generates begins."""
     if inputs is None:
         raise ValueError("strip_prompt found no prompts, expected include_for_metrics=['inputs'] in the arguments")
-    prompts = _ids(inputs["input_ids"] if hasattr(inputs, "keys") else inputs, start, "inputs")
+    prompts = _rows_of_ids(inputs["input_ids"] if hasattr(inputs, "keys") else inputs, start, "inputs")
     if len(prompts) != len(rows):
         raise ValueError(f"{len(prompts)} prompts came with {len(rows)} predictions (batch_eval_metrics on several "
                          "processes passes those of one), expected as many: use postprocess")  # fmt: skip

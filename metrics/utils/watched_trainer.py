@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
-from .base import describe
+from .checks import describe
 
 
 class Evaluated(NamedTuple):

@@ -1,0 +1,4 @@
+"""Accuracy of answers, a folder that works alone.
+
+May import: nothing else of this package.
+"""

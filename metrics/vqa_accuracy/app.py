@@ -6,9 +6,7 @@ from pathlib import Path
 import evaluate
 import numpy as np
 
-from demo import Inputs, Option, Page, Upload, launch
-from demo_results import Marked, number, why_html
-from vqa_files import pair_answers
+from _page import Inputs, Marked, Option, Page, Upload, launch, number, pair_answers, why_html
 
 _STYLES = {
     "case": "only upper and lower case differ",

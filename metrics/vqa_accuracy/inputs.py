@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
 
-from .base import as_list, as_lists, describe
+from ._shared import as_list, as_lists, describe
 
 
 def group_answers(predictions, references) -> tuple[list, list[list]]:

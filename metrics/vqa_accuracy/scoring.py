@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ._shared import mean
 from .answers import Answers, agrees, answer_blocks, change, per_question, questions, same
 from .diagnosis import lost_to_style
 from .inputs import group_answers, is_id
 from .measures import ANLS_THRESHOLD, TOLERANCE, anls, collapsed, relaxed_accuracy
 from .protocols import ENOUGH, Protocol, accuracy_of_matches, normalize, resolve_protocol
-from .resampling import mean
 
 _OTHER_MEASURES = {"anls": anls, "relaxed_accuracy": relaxed_accuracy}
 

@@ -16,23 +16,17 @@
 import datasets
 import evaluate
 
+from ._shared import Checked, features_of
 from .answers import number_answers
-from .base import Checked, features_of
 from .diagnosis import lost_to_style
-from .evaluation_labels import Evaluation
-from .evaluation_sets import EvaluationSet
 from .inputs import check_answers, check_labels, group_answers, is_id
 from .measures import anls
 from .normalizer import official
 from .protocols import resolve_protocol
-from .resampling import confidence_interval
 from .scoring import evaluate_answers, sample_scores, score, score_by_label, signature_settings
-from .trainer import ComputeMetrics
-from .watched_trainer import watch
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (ComputeMetrics, number_answers, lost_to_style, anls, official, confidence_interval)
-_OF_TRAINER = (Evaluation, EvaluationSet, watch)
+_SIBLINGS = (number_answers, lost_to_style, anls, official)
 
 _CITATION = """\
 @inproceedings{antol2015vqa,

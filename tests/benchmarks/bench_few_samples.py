@@ -8,7 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from metrics.utils.resampling import approximate_randomization, confidence_interval, mean, paired_bootstrap
+from metrics.utils.paired_tests import approximate_randomization, paired_bootstrap
+from metrics.utils.resampling import confidence_interval, mean
 
 SIZES = (5, 8, 10, 20, 30, 50, 100, 200)
 _SETS_AT_ONCE = 1000

@@ -14,7 +14,8 @@ from metrics.bleu4 import scoring as bleu4
 from metrics.cider import scoring as cider
 from metrics.entity_score import scoring as entity_score
 from metrics.recall_at_k import scoring as recall_at_k
-from metrics.utils.resampling import approximate_randomization, confidence_interval, paired_bootstrap
+from metrics.utils.paired_tests import approximate_randomization, paired_bootstrap
+from metrics.utils.resampling import confidence_interval
 from metrics.vqa_accuracy import scoring as vqa
 
 

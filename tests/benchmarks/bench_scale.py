@@ -106,14 +106,14 @@ def is_worker(pid: int) -> bool:
 
 def prepare(metric: str, engine: str | None, num_workers: int, folder: str):
     """Imports and starts an engine; returns what is measured."""
-    from metrics.utils.batch_statistics import BatchStatistics
-    from metrics.utils.engines import pick
-    from metrics.utils.shard_files import expand
-    from metrics.utils.shard_scoring import score_shards, shard_folder
+    from metrics.files.rows import expand
+    from metrics.scale.batches import BatchStatistics
+    from metrics.scale.engines import pick
+    from metrics.scale.shards import score_shards, shard_folder
 
     run = pick(engine, num_workers)
     if engine == "ray":
-        from metrics.utils.ray_driver import start
+        from metrics.scale.on_ray import start
 
         start(num_workers)
 

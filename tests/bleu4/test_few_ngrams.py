@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics.bleu4.scoring import SMOOTHINGS, bleu4, sample_scores, sample_statistics, score
-from metrics.utils.batch_statistics import BatchStatistics
+from metrics.scale.batches import BatchStatistics
 
 TWO = {"predictions": ["a dog runs fast", "two men"], "references": [["a dog runs slowly"], ["two men"]]}
 # Made up, without blanks: under ptb a caption is a token, or two where there is a comma.

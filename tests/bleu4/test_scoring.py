@@ -16,7 +16,7 @@ from nltk.translate.bleu_score import SmoothingFunction, corpus_bleu, sentence_b
 from sacrebleu.metrics import BLEU
 
 from metrics.bleu4 import scoring
-from metrics.bleu4.ngrams import Encoder, caption_counts
+from metrics.bleu4._shared import Encoder, caption_counts
 from metrics.bleu4.scoring import SMOOTHINGS, bleu4, sample_scores, sample_statistics, score
 
 EXACT = [smoothing for smoothing in SMOOTHINGS if smoothing != "coco"]

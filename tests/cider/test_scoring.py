@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.stem.porter import PorterStemmer
 
-from metrics.cider.ngrams import Encoder, caption_counts
+from metrics.cider._shared import Encoder, caption_counts
 from metrics.cider.scoring import VARIANTS, sample_scores, sample_statistics, score
 
 

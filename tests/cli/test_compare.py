@@ -22,7 +22,7 @@ from metrics.bleu4 import scoring as bleu4
 from metrics.cider import scoring as cider
 from metrics.cli import entity, reports
 from metrics.entity_score import scoring as entity_score
-from metrics.utils.resampling import approximate_randomization, holm, paired_bootstrap
+from metrics.utils.paired_tests import approximate_randomization, holm, paired_bootstrap
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "examples" / "data"

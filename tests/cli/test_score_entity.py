@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -53,8 +54,12 @@ def test_options(tmp_path, capsys, model):
     assert "|formula:readme|" in (printed := capsys.readouterr().out) and "|dtype:bfloat16|" in printed
 
 
-def test_published_script(tmp_path, model):
-    command = [sys.executable, str(ROOT / "metrics" / "entity_score" / "score.py"), *write(tmp_path), *model[:2]]
+@pytest.mark.parametrize("copied", [False, True])
+def test_published_script(tmp_path, model, copied):
+    folder = ROOT / "metrics" / "entity_score"
+    if copied:
+        folder = shutil.copytree(folder, tmp_path / "elsewhere")
+    command = [sys.executable, str(folder / "score.py"), *write(tmp_path), *model[:2]]
     result = subprocess.run(command, cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True,
                             text=True, timeout=300)
     assert result.returncode == 0, result.stderr

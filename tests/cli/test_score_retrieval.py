@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from metrics.__main__ import main
+from metrics.files.arrays import open_array
 from metrics.recall_at_k.scoring import sample_statistics, score
-from metrics.utils.array_files import open_array
 
 RNG = np.random.default_rng(0)
 IMAGES, TEXTS = (RNG.standard_normal((size, 8)).astype(np.float32) for size in (4, 9))

@@ -290,7 +290,7 @@ def test_other_files_and_metrics(folder, tmp_path, capsys):
 
 
 def test_without_ray(folder, monkeypatch, capsys):
-    from metrics.utils import engines
+    from metrics.scale import engines
 
     monkeypatch.setattr(engines, "find_spec", lambda name: None)
     assert score(folder, *COLUMNS, "--engine", "ray") == 2

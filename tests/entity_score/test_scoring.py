@@ -123,7 +123,7 @@ def test_block_size_order_and_cache_change_nothing(pairs, t5_folder, monkeypatch
     order = np.random.default_rng(0).permutation(len(pairs))
     monkeypatch.setattr(similarity, "BLOCK_TOKENS", 200)
     monkeypatch.setattr(t5, "CACHE_BYTES", 2000)
-    t5._load.cache_clear()
+    t5.forget_models()
     again = sample_statistics(*zip(*[pairs[i] for i in order]), encoder=T5Encoder(str(t5_folder), batch_size=3))
     for key, values in whole.items():
         np.testing.assert_allclose(again[key], values[order], rtol=0, atol=1e-6)

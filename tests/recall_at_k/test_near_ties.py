@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from metrics.recall_at_k import products, ranks, scoring
 from metrics.recall_at_k.device import DeviceArithmetic
 from metrics.recall_at_k.scoring import sample_statistics, score
-from metrics.utils.retrieval_shards import sample_statistics as statistics_of_shards
+from metrics.scale.retrieval import sample_statistics as statistics_of_shards
 from tests.recall_at_k.oracle import scores_of, transposed
 from tests.stress import rounds
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from metrics.utils.base import (
+from metrics.utils.checks import (
     VERSION,
     as_list,
     check_captions,

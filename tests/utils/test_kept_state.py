@@ -20,9 +20,9 @@ from metrics.cider import document_frequencies
 from metrics.cider import scoring as cider
 from metrics.cider.document_frequencies import DocumentFrequencies
 from metrics.cider.reward import CiderReward
+from metrics.scale.batches import BatchStatistics, join
+from metrics.scale.frequencies import BatchFrequencies
 from metrics.utils import ngrams, nouns, perceptron_tagger, t5
-from metrics.utils.batch_frequencies import BatchFrequencies
-from metrics.utils.batch_statistics import BatchStatistics, join
 from metrics.utils.ngrams import Encoder
 from metrics.utils.perceptron_tagger import PerceptronTagger
 from metrics.utils.t5 import T5Encoder
@@ -246,7 +246,7 @@ import json, sys, threading
 import numpy as np
 sys.setswitchinterval(1e-6)
 from metrics.entity_score.scoring import Entities, sample_statistics
-from metrics.entity_score.t5 import T5Encoder
+from metrics.entity_score._shared import T5Encoder
 
 found = Entities([["dog"], ["river"]], [[["guitar", "man"]], [["river", "park"]]])
 threads, results, start = int(sys.argv[2]), [], threading.Barrier(int(sys.argv[2]))
@@ -278,7 +278,7 @@ def test_one_t5_model_in_many_threads(t5_folder, switching):
     transformers = pytest.importorskip("transformers")
     tokenizer = transformers.AutoTokenizer.from_pretrained(t5_folder)
     model = transformers.T5EncoderModel.from_pretrained(t5_folder).eval()
-    t5._load.cache_clear()
+    t5.forget_models()
     kept = T5Encoder(str(t5_folder), device="cpu")
 
     def states(make, texts):
@@ -305,7 +305,7 @@ def test_a_folder_with_new_weights_is_another_model(tmp_path, t5_folder):
     for seed in (1, 2):
         tiny_models.write_t5(tmp_path, t5_folder.parent / "no vocabulary here", seed=seed)
         found = T5Encoder(str(tmp_path), device="cpu").states({"dog": 2})["dog"]
-        t5._load.cache_clear()
+        t5.forget_models()
         fresh = T5Encoder(str(tmp_path), device="cpu").states({"dog": 2})["dog"]
         np.testing.assert_array_equal(found, fresh)
 

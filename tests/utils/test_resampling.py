@@ -15,17 +15,8 @@ from hypothesis.extra import numpy as arrays
 from metrics.bleu4 import scoring as bleu4
 from metrics.cider import scoring as cider
 from metrics.utils import resampling
-from metrics.utils.resampling import (
-    approximate_randomization,
-    bootstrap,
-    check_resampling,
-    confidence_interval,
-    holm,
-    mean,
-    paired_bootstrap,
-    score_by,
-    standard_error,
-)
+from metrics.utils.paired_tests import approximate_randomization, holm, paired_bootstrap
+from metrics.utils.resampling import bootstrap, check_resampling, confidence_interval, mean, score_by, standard_error
 from metrics.vqa_accuracy import scoring as vqa
 from tests.benchmarks import bench_few_samples
 from tests.stress import rounds

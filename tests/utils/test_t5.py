@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ WORDS = ["man", "guitar", "microphon", "a dog barks in the park", "river"]
 
 @pytest.fixture
 def encoder(t5_folder):
-    t5._load.cache_clear()
+    t5.forget_models()
     return T5Encoder(str(t5_folder), device="cpu")
 
 
@@ -32,7 +33,7 @@ def alone(encoder, text, length):
 
 @pytest.mark.parametrize("batch_size", [1, 2, 128])
 def test_states_are_those_of_each_text_alone(t5_folder, batch_size):
-    t5._load.cache_clear()
+    t5.forget_models()
     encoder = T5Encoder(str(t5_folder), device="cpu", batch_size=batch_size)
     lengths = dict(zip(WORDS, (2, 9, 1, 30, 12)))
     for text, states in encoder.states(lengths).items():
@@ -200,6 +201,15 @@ def test_new_weights_in_the_same_folder(t5_folder, tmp_path):
         model.encoder.block[0].layer[0].SelfAttention.v.weight.mul_(-2)
     model.save_pretrained(folder)
     after = T5Encoder(str(folder), device="cpu").states(lengths)["a dog"]
-    t5._load.cache_clear()
+    t5.forget_models()
     fresh = T5Encoder(str(folder), device="cpu").states(lengths)["a dog"]
     assert np.array_equal(after, fresh) and not np.allclose(after, before, atol=1e-3)
+
+
+def test_a_model_is_there_once_in_a_process(t5_folder, load_metric):
+    from metrics.entity_score.scoring import T5Encoder as OfTheFolder
+
+    loaded = sys.modules[type(load_metric("entity_score"))._compute.__globals__["T5Encoder"].__module__]
+    encoders = [each(str(t5_folder), device="cpu") for each in (T5Encoder, OfTheFolder, loaded.T5Encoder)]
+    assert len({type(encoder) for encoder in encoders}) == 3
+    assert len({id(encoder._parts.model) for encoder in encoders}) == 1

@@ -1,0 +1,876 @@
+# Generated from metrics/page and metrics/files and metrics/utils by `make bundles`: edit it there.
+
+import atexit
+import csv
+import gradio as gr
+import html
+import importlib
+import inspect
+import json
+import math
+import os
+import pandas as pd
+import re
+import shutil
+import tempfile
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from pprint import pformat
+from typing import NamedTuple
+
+
+# ---- metrics/files/json_text.py
+
+"""JSON as a text that nobody checked before: UTF-8 with or without a mark, and no key twice."""
+
+
+class DoubledKey(ValueError):
+    """An object of a JSON file has a key twice, so that one of two values would be lost."""
+
+
+def unique_keys(pairs: list[tuple[str, object]]) -> dict:
+    """An object of a JSON file, for `object_pairs_hook`.
+
+    Raises:
+        DoubledKey: A key stands in it twice; the message names it.
+
+    >>> json.loads('{"1": "a cat", "2": "a dog"}', object_pairs_hook=unique_keys)
+    {'1': 'a cat', '2': 'a dog'}
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise DoubledKey(f"the key {twice!r} stands twice in one object, expected once")
+    return found
+
+
+def read_json(path: str):
+    """Reads a JSON file.
+
+    Raises:
+        ValueError: It is not JSON, or not UTF-8, or an object in it has a key twice.
+        OSError: It cannot be opened.
+    """
+    with open(path, encoding="utf-8-sig") as file:
+        try:
+            return json.load(file, object_pairs_hook=unique_keys)
+        except DoubledKey as error:
+            raise ValueError(f"{path}: {error}") from error
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ValueError(f"{path} is not a JSON file: {error}") from error
+
+
+# ---- metrics/files/captions.py
+
+"""Files of the field -> predictions and references.
+
+Captions come as COCO's annotation file (a dict whose `annotations` list holds image_id and caption), as a results list
+of {image_id, caption}, or as pycocoevalcap takes them, {image id: [caption, ...]}. Ids are compared as text, so that
+42 and "42" are the same image.
+"""
+
+
+class CaptionSet(NamedTuple):
+    """Candidates and references of the same images, in the order of the predictions file.
+
+    Attributes:
+        ids: Image ids, as text.
+        predictions: One caption per image.
+        references: The captions of each image.
+        left_out: Number of ids that only one of the two files has, and that were left out on request.
+    """
+
+    ids: list[str]
+    predictions: list[str]
+    references: list[list[str]]
+    left_out: int
+
+
+def read_captions(path: str) -> list[tuple[str, str]]:
+    """Reads (image id, caption) pairs from one of the three formats.
+
+    Raises:
+        ValueError: The file has another shape; the message names the place.
+    """
+    content = read_json(path)
+    place = path
+    if isinstance(content, dict):
+        if "annotations" not in content:
+            return _captions_by_id(content, path)
+        content, place = content["annotations"], f"{path}: annotations"
+    if not isinstance(content, list):
+        raise ValueError(f"{place} is {type(content).__name__}, expected a list of {{image_id, caption}}")
+    return [_caption(row, f"{place}[{number}]") for number, row in enumerate(content)]
+
+
+def _captions_by_id(content: dict, path: str) -> list[tuple[str, str]]:
+    groups = {image_id: [group] if isinstance(group, str) else group for image_id, group in content.items()}
+    for image_id, group in groups.items():
+        if not isinstance(group, list) or not group or not all(isinstance(caption, str) for caption in group):
+            raise ValueError(
+                f"{path} is a dict with the key {image_id!r}, expected annotations among the keys, or a list of "
+                "captions under every image id"
+            )
+    return [(image_id, caption) for image_id, group in groups.items() for caption in group]
+
+
+def _caption(row, place: str) -> tuple[str, str]:
+    if not isinstance(row, dict) or not {"image_id", "caption"} <= row.keys():
+        raise ValueError(f"{place} is {str(row)[:60]}, expected a dict with image_id and caption")
+    image_id, caption = row["image_id"], row["caption"]
+    if isinstance(image_id, bool) or not isinstance(image_id, int | str):
+        raise ValueError(f"{place}: image_id is {image_id!r}, expected int or str")
+    if not isinstance(caption, str):
+        raise ValueError(f"{place}: caption is {caption!r}, expected str")
+    return str(image_id), caption
+
+
+def captions_by_image(path: str) -> dict[str, list[str]]:
+    """Reads the captions of each image, in the order of the file.
+
+    Raises:
+        ValueError: see `read_captions`.
+    """
+    groups: dict[str, list[str]] = {}
+    for image_id, caption in read_captions(path):
+        groups.setdefault(image_id, []).append(caption)
+    return groups
+
+
+def pair_captions(predictions_path: str, references_path: str, allow_missing: bool = False) -> CaptionSet:
+    """Brings the captions of two files together by image id.
+
+    Args:
+        predictions_path: One caption per image.
+        references_path: Any number of captions per image.
+        allow_missing: Leaves out ids that only one of the files has, instead of an error.
+
+    Raises:
+        ValueError: An id has two predictions, or ids are missing or unknown; a few of them are named.
+    """
+    references = captions_by_image(references_path)
+    pairs = read_captions(predictions_path)
+    predictions = dict(pairs)
+    if len(predictions) < len(pairs):
+        seen: set[str] = set()
+        twice = [image_id for image_id, _ in pairs if image_id in seen or seen.add(image_id)]
+        raise ValueError(f"{predictions_path} has more than one caption for {name_some(dict.fromkeys(twice))}")
+    missing = [image_id for image_id in references if image_id not in predictions]
+    unknown = [image_id for image_id in predictions if image_id not in references]
+    _check_ids(missing, unknown, predictions_path, references_path, allow_missing)
+    ids = [image_id for image_id in predictions if image_id in references]
+    if not ids:
+        raise ValueError(f"{predictions_path} and {references_path} have no image id in common")
+    return CaptionSet(ids, [predictions[i] for i in ids], [references[i] for i in ids], len(missing) + len(unknown))
+
+
+def _check_ids(missing, unknown, predictions_path, references_path, allow_missing) -> None:
+    problems = []
+    if missing:
+        problems.append(f"{predictions_path} has no caption for {name_some(missing)} of {references_path}")
+    if unknown:
+        problems.append(f"{references_path} has no caption for {name_some(unknown)} of {predictions_path}")
+    if problems and not allow_missing:
+        raise ValueError("; ".join(problems) + " (--allow-missing scores the others)")
+
+
+def name_some(ids: Iterable[str], kind: str = "image id", most: int = 5) -> str:
+    """Counts ids and names the first few.
+
+    >>> name_some(["3", "4", "5"], most=2)
+    '3 image ids (3, 4 and 1 more)'
+    """
+    ids = list(ids)
+    more = f" and {len(ids) - most} more" if len(ids) > most else ""
+    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(ids[:most])}{more})"
+
+
+# ---- metrics/page/results.py
+
+"""How the pages show results: numbers with intervals, marked texts, histograms, tables, and the call in Python."""
+
+
+_BINS = 10
+# The least number of samples on the histogram's axis, so that it counts in whole ones.
+_LEAST_HEIGHT = 5
+
+CSS = """
+.gradio-container { max-width: 1100px !important; width: 100% !important; margin: 0 auto !important; }
+.scores { display: flex; flex-wrap: wrap; gap: 12px 28px; align-items: center; }
+.scores .main { min-width: 9rem; }
+.scores .main b { display: block; font-size: 2.6rem; line-height: 1.1; font-variant-numeric: tabular-nums; }
+.scores small, .why small { opacity: .72; }
+.scores table, .why table { border: 0 !important; border-collapse: collapse; margin: 0; }
+.scores table { flex: 1 1 300px; font-variant-numeric: tabular-nums; font-size: .9rem; }
+.why table { width: 100%; }
+.scores tr, .why tr { border: 0 !important; border-bottom: 1px solid var(--border-color-primary) !important; }
+.scores td, .why td, .why th { padding: 3px 10px 3px 0; text-align: left; vertical-align: top; border: 0 !important; }
+.why { line-height: 1.9; overflow-wrap: anywhere; }
+.why th { white-space: nowrap; font-weight: 600; }
+.mark { padding: 1px 5px; border-radius: 5px; margin-right: 1px; display: inline-block; line-height: 1.45; }
+.mark.miss { background: rgba(220, 60, 50, .16); text-decoration: underline dotted rgb(220, 60, 50); }
+.mark.hit, .mark.hit1 { background: rgba(20, 150, 90, .14); }
+.mark.hit2 { background: rgba(20, 150, 90, .27); }
+.mark.hit3 { background: rgba(20, 150, 90, .42); }
+.mark.hit4 { background: rgba(20, 150, 90, .60); }
+@media (max-width: 640px) { [role=gridcell] *, [role=columnheader] * { font-size: 12px !important; } }
+"""
+
+
+class Marked(list):
+    """A text as (piece, mark) pairs; a mark is "", "miss", "hit", or "hit1" ... "hit4" by the order of the n-gram.
+
+    >>> str(Marked([("a", "hit"), ("cat", "miss")]))
+    'a ✗cat'
+    """
+
+    def html(self) -> str:
+        """Coloured; what is missed is underlined too, since not everybody sees colours."""
+        return " ".join(mark_html(text, mark) for text, mark in self)
+
+    def __str__(self):
+        return " ".join(f"✗{text}" if mark == "miss" else text for text, mark in self)
+
+
+def mark_html(text: str, mark: str, note: str = "") -> str:
+    """One marked piece, with a note in small print."""
+    small = f" <small>{html.escape(note)}</small>" if note else ""
+    return f'<span class="mark {mark}">{html.escape(text)}{small}</span>'
+
+
+def why_html(title: str, note: str, rows: dict[str, str]) -> str:
+    """An explanation: a heading with a note, and a row per name. Note and rows are HTML already."""
+    cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{value}</td></tr>" for name, value in rows.items())
+    head = f"<b>Why: {html.escape(title)}</b> <small>{note}</small>"
+    return f'<div class="why">{head}<table>{cells}</table></div>'
+
+
+def scores_html(results: dict, of_what: str, notes: Iterable[str]) -> str:
+    """The score in large digits, all other numbers beside it, and the metric's warnings below."""
+    rows = {name: (value, interval) for name, value, interval in flat(results)}
+    main = next(iter(rows))
+    value, interval = rows.pop(main)
+    cells = "".join(
+        f"<tr><td>{html.escape(name)}</td><td>{number(value)}</td><td><small>{_interval(interval)}</small></td></tr>"
+        for name, (value, interval) in rows.items()
+    )
+    large = f"<small>{main} of {of_what}</small><b>{number(value)}</b><small>{_interval(interval)}</small>"
+    told = "".join(f"<p>⚠ {html.escape(note)}</p>" for note in dict.fromkeys(notes))
+    return f'<div class="scores"><div class="main">{large}</div><table>{cells}</table></div>{told}'
+
+
+def flat(results: dict) -> Iterable[tuple[str, object, object]]:
+    """Names, values and intervals of all numbers in results; nested names are joined by blanks, counts in brackets.
+
+    >>> list(flat({"a": 1.0, "confidence_interval": {"a": [0.5, 2.0]}, "b": {"c": 3}}))
+    [('a', 1.0, [0.5, 2.0]), ('b c', 3, None)]
+    >>> list(flat({"per_type": {"other": {"value": 0.5, "count": 7}}}))
+    [('per_type other (7)', 0.5, None)]
+    """
+    intervals = results.get("confidence_interval", {})
+    for key, value in results.items():
+        if key in ("confidence_interval", "per_sample"):
+            continue
+        if isinstance(value, dict) and value.keys() == {"value", "count"}:
+            yield f"{key} ({value['count']})", value["value"], None
+        elif isinstance(value, dict):
+            yield from ((f"{key} {name}", inner, None) for name, inner, _ in flat(value))
+        else:
+            yield key, value, intervals.get(key)
+
+
+def number(value) -> str:
+    """Four digits of a float, or of all in a list.
+
+    >>> number([0.25, 1 / 3])
+    '0.2500 0.3333'
+    """
+    if isinstance(value, list):
+        return " ".join(map(number, value))
+    return f"{value:.4f}" if isinstance(value, float) else html.escape(str(value))
+
+
+def _interval(interval) -> str:
+    if not interval:
+        return ""
+    if isinstance(interval[0], list):
+        return " ".join(map(_interval, interval))
+    return f"[{number(interval[0])}, {number(interval[1])}]"
+
+
+def histogram(scores: Sequence[float], x: str, y: str) -> gr.BarPlot:
+    """How many samples score in each tenth of the range; NaN is left out."""
+    scores = pd.Series(scores, dtype=float).dropna()
+    low, high = (scores.min(), scores.max()) if len(scores) else (0.0, 1.0)
+    if low == high:
+        low, high = low - 0.05, high + 0.05
+    edges = [low + (high - low) * place / _BINS for place in range(_BINS + 1)]
+    # Rounding must not leave the largest score outside.
+    edges[-1] = high + 1e-9
+    counts = pd.cut(scores, edges, right=False).value_counts(sort=False).to_numpy()
+    frame = pd.DataFrame({x: _short(edges[:-1]), y: counts})
+    return gr.BarPlot(frame, y_lim=[0, max(_LEAST_HEIGHT, int(counts.max()))])
+
+
+def _short(values: Sequence[float]) -> list[str]:
+    """Numbers with as few digits as tell them apart."""
+    texts = ([f"{value:.{digits}g}" for value in values] for digits in range(2, 18))
+    return next(shown for shown in texts if len(set(shown)) == len(values))
+
+
+def results_table(columns: dict[str, list]) -> gr.Dataframe:
+    """A table of columns of numbers, texts and `Marked` texts; numbers sort as such."""
+    rows = [[_cell(value) for value in row] for row in zip(*columns.values())]
+    kinds = [_kind(values[0]) for values in columns.values()]
+    # Few columns share the width; many are scrolled.
+    others = len(columns) - 2
+    widths = ["16%", "19%", *[f"{65 // others}%"] * others] if others in (1, 2) else None
+    return gr.Dataframe({"headers": list(columns), "data": rows}, datatype=kinds, column_widths=widths)
+
+
+def _cell(value):
+    if isinstance(value, Marked):
+        return value.html()
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def _kind(value) -> str:
+    return "html" if isinstance(value, Marked) else "number" if isinstance(value, int | float) else "str"
+
+
+def python_call(name: str, arguments: dict, options: dict, code: dict[str, str], from_file: bool) -> str:
+    """Python that gives the page's results.
+
+    Args:
+        name: The metric.
+        arguments, options: Of `compute`.
+        code: Argument -> the expression that reads it, instead of its value.
+        from_file: Whether the other arguments are read from inputs.json, and not written out.
+    """
+    written = {key: value for key, value in arguments.items() if key not in code}
+    lines = [f"{key}={expression}" for key, expression in code.items()]
+    lines += ["**inputs"] if from_file else [_written(key, value) for key, value in written.items()]
+    lines += [*(_written(key, value) for key, value in options.items()), "per_sample=True"]
+    # In a Space this is the name that it has on the Hub.
+    body = [f'{name} = evaluate.load("{os.environ.get("SPACE_ID", f"metrics/{name}")}")']
+    if from_file:
+        body += ['with open("inputs.json", encoding="utf-8") as file:', "    inputs = json.load(file)"]
+    body += [f"results = {name}.compute(", *(f"    {line}," for line in lines), ")"]
+    imports = ["import json"] * any("json." in line for line in [*body, *lines])
+    imports += ["import evaluate", *["import numpy as np"] * ("np." in " ".join(code.values()))]
+    return "\n".join([*imports, "", *body])
+
+
+def _written(key: str, value) -> str:
+    text = pformat(value, width=100, sort_dicts=False)
+    if "\n" not in text:
+        return f"{key}={text}"
+    inner = text[1:-1].replace("\n", "\n       ")
+    return f"{key}=[\n        {inner},\n    ]"
+
+
+# ---- metrics/page/layout.py
+
+"""The page that the five Spaces share: inputs, options, scores with intervals, a table that says why, and the card.
+
+An app.py describes its metric by a subclass of `Page` and hands it to `launch`. This module knows no metric: it gets
+one loaded, and asks `Page` for whatever differs.
+"""
+
+
+# Between several references in one cell of the table.
+SEPARATOR = "|"
+# Rows that the table of results shows; the file to download has those of all samples.
+SHOWN_ROWS = 1000
+# Samples up to which the file also says why, at about a millisecond each; of more it has the scores alone.
+EXPLAINED = 20_000
+# Samples that the Python call writes out; of more, it reads the file with the inputs.
+WRITTEN_OUT = 20
+_KEPT_DOWNLOADS = 20
+
+
+class Option(NamedTuple):
+    """A control of the page.
+
+    Attributes:
+        name: The argument of `compute`, whose default is the control's.
+        about: What it does, in a few words.
+        choices: The values to choose from; None leaves it open.
+        parse: Makes the value of what stands in a text field.
+        is_file: The value is a file to upload.
+        shown_default: What the control shows first where that is not the default of `compute`.
+    """
+
+    name: str
+    about: str = ""
+    choices: Sequence | None = None
+    parse: Callable | None = None
+    is_file: bool = False
+    shown_default: object = None
+
+
+# The last options of all five.
+OF_INTERVALS = (
+    Option("confidence_level", "of the intervals, by bootstrap", (None, 0.9, 0.95, 0.99), shown_default=0.95),
+    Option("n_resamples", "of the bootstrap"),
+    Option("seed", "of the bootstrap"),
+)
+
+
+class Inputs(NamedTuple):
+    """What is scored.
+
+    Attributes:
+        arguments: Of `compute`.
+        names: What every sample is called in the table and in errors.
+        code: Argument -> the Python expression that reads it; of those without one, the value is written out.
+    """
+
+    arguments: dict
+    names: list[str]
+    code: dict = {}
+
+
+class Upload(NamedTuple):
+    """A file that the page takes: its label and its endings."""
+
+    label: str
+    endings: tuple[str, ...]
+
+
+class Page:
+    """What differs between the pages of the metrics; a subclass fills it in.
+
+    Attributes:
+        metric: The metric, loaded.
+        title, lead: The heading and the sentence below it.
+        sample_score: The key of a sample's score in `per_sample`; None is the key of the whole score, the first.
+        sample, plural: What one sample is called, and several.
+        lower_is_better: Whether a sample's score is a rank; the worst sample is explained first.
+        options: The metric's controls, without those of the intervals.
+        headers, widths, rows: The columns of the table to type in, and the example that it holds at first.
+        hint: How the table is filled in.
+        uploads: The files that may stand in its place.
+        keys: Arguments of `compute` that hold the samples.
+        at_once: Whether the example is scored when the page opens.
+    """
+
+    title = lead = hint = ""
+    sample_score = None
+    sample, plural = "sample", "samples"
+    lower_is_better = False
+    options: Sequence[Option] = ()
+    headers: Sequence[str] = ("prediction", "references")
+    widths: Sequence[str] | None = ("36%", "64%")
+    rows: Sequence[Sequence] = ()
+    uploads: Sequence[Upload] = ()
+    keys = ("predictions", "references")
+    at_once = True
+
+    def __init__(self, metric):
+        self.metric = metric
+        self.downloads = Path(tempfile.mkdtemp(prefix=f"{metric.name}-"))
+        atexit.register(shutil.rmtree, self.downloads, ignore_errors=True)
+        self._lock = threading.Lock()
+
+    def part(self, module: str):
+        """A module that the metric's script brought with it, as the loader keeps it."""
+        package = type(self.metric).__module__.rpartition(".")[0]
+        return importlib.import_module(f"{package}.{module}")
+
+    def read_table(self, rows: list[list[str]]) -> Inputs:
+        """Makes inputs of what was typed in. Rows without anything are left out."""
+        rows = [(f"row {number}", row) for number, row in enumerate(rows, 1) if any(str(cell).strip() for cell in row)]
+        references = [split(row[1], f"{name}, {self.headers[1]}") for name, row in rows]
+        return Inputs({"predictions": [row[0] for _, row in rows], "references": references}, [n for n, _ in rows])
+
+    def read_files(self, paths: list[str | None], allow_missing: bool) -> Inputs:
+        """Makes inputs of the files in the order of `uploads`."""
+        raise NotImplementedError
+
+    def columns(self, inputs: Inputs, options: dict, results: dict, rows: range) -> dict[str, list]:
+        """Further columns of the table of results for some rows: numbers, texts, or `Marked` texts."""
+        return {}
+
+    def explain(self, inputs: Inputs, options: dict, results: dict, row: int) -> str:
+        """Why one sample scores as it does, as HTML."""
+        raise NotImplementedError
+
+    def names(self, inputs: Inputs, results: dict) -> list[str]:
+        """What the samples of `per_sample` are called."""
+        return inputs.names
+
+    def score_key(self, results: dict) -> str:
+        """The key of a sample's score."""
+        return self.sample_score or next(iter(results))
+
+    def plot(self) -> gr.components.Component:
+        """The plot, without data."""
+        return gr.BarPlot(x="score", y=self.plural, title="How they score", height=260, x_label_angle=0)
+
+    def plot_value(self, results: dict) -> gr.components.Component:
+        """What the plot is updated with."""
+        return histogram(results["per_sample"][self.score_key(results)], "score", self.plural)
+
+    def default(self, option: Option):
+        """The default of `compute`."""
+        return inspect.signature(self.metric._compute).parameters[option.name].default
+
+    def measure(self, inputs: Inputs, options: dict) -> tuple[dict, str, list[str]]:
+        """Results, signature and warnings; one score at a time, since the metric remembers its last signature."""
+        with self._lock, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            results = self.metric.compute(**inputs.arguments, **options, per_sample=True)
+            told = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
+            return results, self.metric.signature(), told
+
+
+def split(cell, place: str) -> list[str]:
+    """Several references of one cell.
+
+    Raises:
+        ValueError: The cell is empty.
+    """
+    if not str(cell).strip():
+        raise ValueError(f"{place} is empty, expected at least one (several are separated by {SEPARATOR})")
+    return [part.strip() for part in str(cell).split(SEPARATOR)]
+
+
+def launch(page: Page, **options) -> None:
+    """Serves the page; `options` are those of Gradio's launch."""
+    # Fonts that every system has: nothing is fetched for them.
+    theme = gr.themes.Default(font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace"))
+    build(page).launch(css=CSS, theme=theme, ssr_mode=False, footer_links=["api", "settings"], **options)
+
+
+def build(page: Page) -> gr.Blocks:
+    """Lays the page out and connects it."""
+    with gr.Blocks(title=page.title, analytics_enabled=False, delete_cache=(3600, 3600)) as blocks:
+        gr.Markdown(f"{page.title}\n===\n\n{page.lead}")
+        source, table, files, allow_missing = _inputs(page)
+        with gr.Accordion("Options", open=False):
+            with gr.Row():
+                controls = [_control(page, option) for option in _all_options(page)]
+        button = gr.Button("Compute", variant="primary")
+        shown, state = _results(page)
+        _card(page)
+
+        def show(source, rows, allow_missing, *raw):
+            values, paths = raw[: len(controls)], list(raw[len(controls) :])
+            return _answer(page, source, rows, paths, allow_missing, values)
+
+        def explain(state, event: gr.SelectData):
+            inputs, _, results = state
+            return page.explain(*state, page.names(inputs, results).index(str(event.row_value[0])))
+
+        def api(inputs: dict, options: dict) -> dict:
+            return _api(page, inputs, options)
+
+        event = {"inputs": [source, table, allow_missing, *controls, *files], "outputs": [*shown.values(), state],
+                 "api_visibility": "private"}  # fmt: skip
+        button.click(show, **event)
+        if page.at_once:
+            blocks.load(show, **event)
+        shown["table"].select(explain, state, shown["why"], api_visibility="private")
+        gr.api(api, api_name="compute", api_description=_API.format(keys=", ".join(page.keys)))
+    return blocks
+
+
+_API = "metric.compute(**inputs, **options, per_sample=True) and the signature. inputs: {keys}; options: see the page."
+
+
+def _all_options(page: Page) -> tuple[Option, ...]:
+    return (*page.options, *OF_INTERVALS)
+
+
+def _inputs(page: Page):
+    source = gr.State("table")
+    with gr.Tabs():
+        with gr.Tab("Type") as typed:
+            table = gr.Dataframe(
+                [list(row) for row in page.rows], headers=list(page.headers), column_widths=page.widths, type="array",
+                wrap=True, interactive=True, show_label=False, max_height=320,
+            )  # fmt: skip
+            gr.Markdown(page.hint)
+        with gr.Tab("Upload files") as uploaded:
+            with gr.Row():
+                files = [gr.File(label=upload.label, file_types=list(upload.endings), height=130)
+                         for upload in page.uploads]  # fmt: skip
+            allow_missing = gr.Checkbox(False, label="--allow-missing: score what both files have")
+    typed.select(lambda: "table", None, source, api_visibility="private")
+    uploaded.select(lambda: "files", None, source, api_visibility="private")
+    return source, table, files, allow_missing
+
+
+def _control(page: Page, option: Option):
+    default = page.default(option) if option.shown_default is None else option.shown_default
+    about = {"label": option.name, "info": option.about, "min_width": 210}
+    if option.is_file:
+        return gr.File(label=f"{option.name}: {option.about}", height=110, min_width=210)
+    if option.choices is not None:
+        return gr.Dropdown([str(choice) for choice in option.choices], value=str(default), **about)
+    if isinstance(default, bool):
+        return gr.Checkbox(default, **about)
+    if isinstance(default, int | float) and not option.parse:
+        return gr.Number(default, precision=0 if isinstance(default, int) else None, **about)
+    return gr.Textbox("" if default is None else re.sub(r"[()]", "", str(default)), **about)
+
+
+def _value(option: Option, raw):
+    if option.choices is not None:
+        return {str(choice): choice for choice in option.choices}[raw]
+    return option.parse(raw) if option.parse else raw
+
+
+def _results(page: Page) -> tuple[dict, gr.State]:
+    with gr.Row(equal_height=False):
+        with gr.Column(min_width=320):
+            scores = gr.HTML()
+        with gr.Column(min_width=320):
+            plot = page.plot()
+    label = f"Every {page.sample}: click a heading to sort, a row to see why"
+    shown = {
+        "scores": scores,
+        "plot": plot,
+        "signature": gr.Textbox(label="Signature", interactive=False, buttons=["copy"]),
+        "table": gr.Dataframe(interactive=False, wrap=True, max_height=420, label=label, buttons=["fullscreen"]),
+        "why": gr.HTML(container=True, padding=True),
+        "call": gr.Code(label="The same in Python", language="python", interactive=False),
+    }
+    with gr.Row():
+        shown["csv"] = gr.DownloadButton("Results per sample (CSV)", size="sm")
+        shown["inputs"] = gr.DownloadButton("Inputs (JSON)", size="sm")
+    with gr.Accordion("All results (JSON)", open=False):
+        shown["json"] = gr.JSON(show_label=False)
+    return shown, gr.State()
+
+
+def _card(page: Page) -> None:
+    card = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+    gr.Markdown(re.sub(r"\A---\n.*?\n---\n", "", card, flags=re.DOTALL), container=True, padding=True)
+
+
+def _answer(page: Page, source: str, rows: list, paths: list, allow_missing: bool, values: Sequence) -> list:
+    """All that the page shows of one click, and what its explanations need.
+
+    Raises:
+        gr.Error: The message of the metric or of a reader, which names the place.
+    """
+    inputs = None
+    try:
+        # A file that is not there leaves the default.
+        options = {option.name: _value(option, value) for option, value in zip(_all_options(page), values)
+                   if not (option.is_file and value is None)}  # fmt: skip
+        inputs = page.read_table(rows) if source == "table" else page.read_files(paths, allow_missing)
+        results, signature, notes = page.measure(inputs, options)
+        return [*_shown(page, inputs, options, results, signature, notes), (inputs, options, results)]
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        raise gr.Error(_located(str(error), inputs, paths), duration=None, title="Not scored") from None
+
+
+def _located(message: str, inputs: Inputs | None, paths: Iterable[str | None]) -> str:
+    """Calls files by their names instead of their places on the server, and says which row an index means."""
+    for path in filter(None, paths):
+        message = message.replace(path, os.path.basename(path))
+    found = re.search(r"(?:predictions|references)\[(\d+)\]", message)
+    if inputs and found and int(found[1]) < len(inputs.names):
+        message = f"{message} ({inputs.names[int(found[1])]})"
+    return message
+
+
+def _shown(page: Page, inputs: Inputs, options: dict, results: dict, signature: str, notes: list[str]) -> list:
+    names, scores = page.names(inputs, results), results["per_sample"][page.score_key(results)]
+    some = range(min(len(names), SHOWN_ROWS))
+    columns = page.columns(inputs, options, results, some)
+    shown = {page.sample: names[: len(some)], page.score_key(results): scores[: len(some)], **columns}
+    sign = -1 if page.lower_is_better else 1
+    worst = min(some, key=lambda row: (math.isnan(scores[row]), sign * scores[row], row))
+    all_columns = page.columns(inputs, options, results, range(len(names))) if len(names) <= EXPLAINED else {}
+    return [
+        scores_html(results, f"{len(names):,} {page.plural}", notes),
+        page.plot_value(results),
+        signature,
+        results_table(shown),
+        page.explain(inputs, options, results, worst),
+        _python_call(page, inputs, options),
+        *_downloads(page, inputs, {page.sample: names, **results["per_sample"], **all_columns}),
+        {key: value for key, value in results.items() if key != "per_sample"},
+    ]
+
+
+def _python_call(page: Page, inputs: Inputs, options: dict) -> str:
+    names = {option.name: option for option in _all_options(page)}
+    changed = {key: value for key, value in options.items() if value != page.default(names[key])}
+    changed |= {key: os.path.basename(value) for key, value in changed.items() if names[key].is_file}
+    from_file = len(inputs.names) > WRITTEN_OUT and bool(inputs.arguments.keys() - inputs.code)
+    return python_call(page.metric.name, inputs.arguments, changed, inputs.code, from_file)
+
+
+def _downloads(page: Page, inputs: Inputs, columns: dict[str, list]) -> list[str]:
+    """Writes the results of every sample as CSV and the inputs as JSON; returns their paths."""
+    # Gradio serves copies of its own.
+    for old in sorted(page.downloads.iterdir(), key=os.path.getmtime)[:-_KEPT_DOWNLOADS]:
+        shutil.rmtree(old, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(dir=page.downloads))
+    table, written = folder / f"{page.metric.name}.csv", folder / "inputs.json"
+    with table.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values()))
+    arguments = {key: value for key, value in inputs.arguments.items() if key not in inputs.code}
+    written.write_text(json.dumps(arguments, ensure_ascii=False, indent=1), encoding="utf-8")
+    return [str(table), str(written)]
+
+
+def _api(page: Page, inputs: dict, options: dict) -> dict:
+    """`compute` over the network: only the options that the page has, and no paths."""
+    known = {option.name: option for option in _all_options(page) if not option.is_file}
+    for kind, given, expected in (("inputs", inputs, page.keys), ("options", options, known)):
+        unknown = [name for name in given if name not in expected]
+        if unknown:
+            raise gr.Error(f"{kind} has {', '.join(unknown)}, expected {', '.join(expected)}")
+    for name, value in options.items():
+        if known[name].choices is not None and value not in known[name].choices:
+            raise gr.Error(f"{name} is {value!r}, expected one of {list(known[name].choices)}")
+    try:
+        results, signature, _ = page.measure(Inputs(inputs, []), options)
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        raise gr.Error(str(error)) from None
+    return {**results, "signature": signature}
+
+
+# ---- metrics/page/captions.py
+
+"""What the pages of the caption metrics share: COCO's files as inputs, and n-grams coloured where both sides agree."""
+
+
+# Pieces of one kind that an explanation names.
+_SHOWN = 12
+
+
+class CaptionPage(Page):
+    """Predictions and references are texts, typed in or of COCO's files."""
+
+    sample, plural = "image", "images"
+    hint = "One caption and its references per row; several references are separated by `|`. Rows can be added."
+    rows = (
+        ["a brown dog catches a red frisbee on the beach",
+         "A dog jumping to catch a frisbee on a beach. | A brown dog leaps for a red frisbee near the sea. | "
+         "The dog catches a red disc on the sand."],
+        ["two children play with a kite in a green field",
+         "Two kids are flying a kite in a grassy field. | Children running with a colorful kite. | "
+         "A boy and a girl fly a kite on the grass."],
+        ["a man rides a bicycle down a busy street",
+         "A man is riding a bike on a busy city street. | A cyclist rides past cars in traffic. | "
+         "A person on a bicycle in the middle of traffic."],
+        ["a cat sleeps on a blue sofa",
+         "A gray cat sleeping on a laptop computer. | A cat is taking a nap on top of a laptop. | "
+         "The cat lies on the keyboard."],
+    )  # fmt: skip
+    uploads = (
+        Upload("Results: [{image_id, caption}, ...]", (".json",)),
+        Upload("References: COCO's annotations, or {image_id: [caption, ...]}", (".json",)),
+    )
+
+    def read_files(self, paths, allow_missing):
+        if not all(paths):
+            raise ValueError("a file is missing, expected results and references")
+        found = pair_captions(*paths, allow_missing)
+        return Inputs({"predictions": found.predictions, "references": found.references}, found.ids)
+
+
+class NgramPage(CaptionPage):
+    """The score is made of the n-grams of `options["tokenizer"]` that a caption shares with its references."""
+
+    def orders(self, options: dict) -> int:
+        """The highest order of n-grams."""
+        raise NotImplementedError
+
+    def encoding(self, options: dict) -> tuple:
+        """Arguments of `ngrams.Encoder`."""
+        return (options["tokenizer"],)
+
+    def weight(self, inputs: Inputs, options: dict) -> Callable[[tuple], str]:
+        """n-gram -> what is said of it beside it."""
+        return lambda gram: ""
+
+    def tokens(self, texts: Sequence[str], options: dict) -> list[list[str]]:
+        """The tokens that are scored."""
+        encoder = self.part("ngrams").Encoder(*self.encoding(options))
+        numbers, lengths = encoder.encode(texts)
+        words, numbers = encoder.vocabulary, iter(numbers.tolist())
+        return [[str(words[next(numbers)]) for _ in range(length)] for length in lengths.tolist()]
+
+    def columns(self, inputs, options, results, rows):
+        n = self.orders(options)
+        predictions, references = inputs.arguments["predictions"], inputs.arguments["references"]
+        found = {"caption": [], "missed in it": []}
+        for row in rows:
+            caption, *others = self.tokens([predictions[row], *references[row]], options)
+            found["caption"].append(marked(caption, others, n))
+            found["missed in it"].append(Marked((word, "miss") for word in _missed(caption, others)))
+        return found
+
+    def explain(self, inputs, options, results, row):
+        n, references = self.orders(options), inputs.arguments["references"][row]
+        caption, *others = self.tokens([inputs.arguments["predictions"][row], *references], options)
+        shown = {"caption": marked(caption, others, n).html()}
+        for number, other in enumerate(others, 1):
+            shown[f"reference {number}"] = marked(other, [caption], n).html()
+        weight = self.weight(inputs, options)
+        for order in range(1, n + 1):
+            shown[f"{order}-grams"] = _grams_html(caption, others, order, weight)
+        legend = Marked([("1", "hit1"), ("2", "hit2"), ("3", "hit3"), ("4", "hit4"), ("none", "miss")]).html()
+        return why_html(inputs.names[row], f"words in an n-gram of the other side, by its order: {legend}", shown)
+
+
+def grams(tokens: Sequence[str], order: int) -> list[tuple]:
+    """All n-grams of one order.
+
+    >>> grams(["a", "cat", "sat"], 2)
+    [('a', 'cat'), ('cat', 'sat')]
+    """
+    return [tuple(tokens[start : start + order]) for start in range(len(tokens) - order + 1)]
+
+
+def marked(tokens: Sequence[str], others: Sequence[Sequence[str]], n: int) -> Marked:
+    """Marks every token with the highest order (four at most) of a shared n-gram that it stands in."""
+    highest = [0] * len(tokens)
+    for order in range(1, min(n, 4) + 1):
+        known = {gram for other in others for gram in grams(other, order)}
+        for start, gram in enumerate(grams(tokens, order)):
+            if gram in known:
+                highest[start : start + order] = [order] * order
+    return Marked((token, f"hit{order}" if order else "miss") for token, order in zip(tokens, highest))
+
+
+def _missed(caption: Sequence[str], others: Sequence[Sequence[str]]) -> list[str]:
+    """Words of the references that the caption lacks, the most frequent first."""
+    counts = Counter(word for other in others for word in dict.fromkeys(other) if word not in caption)
+    return [word for word, _ in counts.most_common(_SHOWN)]
+
+
+def _grams_html(caption: list[str], others: list[list[str]], order: int, weight: Callable[[tuple], str]) -> str:
+    own, known = Counter(grams(caption, order)), Counter()
+    for other in others:
+        known |= Counter(grams(other, order))
+    parts = [("matched", "hit2", own & known), ("only in the caption", "miss", own - known),
+             ("only in references", "", known - own)]  # fmt: skip
+    return "<br>".join(
+        f"<small>{name} ({sum(counts.values())}):</small> " + _names(counts, mark, weight)
+        for name, mark, counts in parts
+        if counts
+    )
+
+
+def _names(counts: Counter, mark: str, weight: Callable[[tuple], str]) -> str:
+    pieces = [
+        mark_html(" ".join(gram) + (f" ×{count}" if count > 1 else ""), mark, weight(gram))
+        for gram, count in counts.most_common(_SHOWN)
+    ]
+    more = [f"<small>and {len(counts) - _SHOWN} more</small>"] if len(counts) > _SHOWN else []
+    return " ".join([*pieces, *more])

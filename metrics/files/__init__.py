@@ -1,0 +1,4 @@
+"""Files of the field -> predictions and references.
+
+May import: utils.
+"""

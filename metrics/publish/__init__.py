@@ -1,0 +1,4 @@
+"""Makes each metric's folder stand alone, exports it and pushes it.
+
+May import: utils.
+"""

@@ -1,0 +1,1660 @@
+# Generated from metrics/files and metrics/utils by `make bundles`: edit it there.
+
+import inspect
+import numbers
+import numpy as np
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
+from itertools import chain
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary, ref
+
+
+# ---- metrics/utils/checks.py
+
+"""Input checked item by item, options by kind, and settings as a signature: what all metrics begin with.
+
+`evaluate` looks at the first item only and lets the rest be cast: an int among captions quotes all of them, a NaN
+becomes the word "nan". Here every item is looked at before anything is stored or scored. Importing this module
+imports neither evaluate nor NumPy.
+"""
+
+
+VERSION = "0.1.0"
+
+
+def as_list(values, place: str) -> list:
+    """Turns a container of items into a list: list, tuple, NumPy array, pandas Series, Arrow array, datasets Column.
+
+    Args:
+        values: The container.
+        place: Its name in an error.
+
+    Raises:
+        TypeError: It is a single text, a mapping, a set, a generator or no container at all.
+
+    >>> as_list(("a", "b"), "predictions")
+    ['a', 'b']
+    """
+    if isinstance(values, list):
+        return values
+    for method in ("to_pylist", "tolist"):
+        if hasattr(values, method):
+            values = getattr(values, method)()
+            break
+    # A datasets Column is read whole by a full slice.
+    if hasattr(values, "source") and hasattr(values, "column_name"):
+        values = values[:]
+    if isinstance(values, list | tuple):
+        return list(values)
+    raise TypeError(f"{place} is {describe(values)}, expected a list (or tuple, array, Series, Column) of items")
+
+
+def describe(value) -> str:
+    """Names what was found, shortly.
+
+    >>> describe(5), describe(None), describe(float("nan"))
+    ('int 5', 'None', 'float nan')
+    """
+    if value is None:
+        return "None"
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
+
+
+def as_lists(predictions, references, item: str = "sample") -> tuple[list, list]:
+    """Turns both containers into lists of the same length, at least one long.
+
+    Args:
+        predictions, references: The containers, see `as_list`.
+        item: What one of them is called in an error.
+
+    Raises:
+        ValueError: They differ in number, or there is none.
+        TypeError: One is no container.
+
+    >>> as_lists(("a",), ["b"])
+    (['a'], ['b'])
+    """
+    predictions, references = as_list(predictions, "predictions"), as_list(references, "references")
+    if len(predictions) != len(references):
+        raise ValueError(f"{len(predictions)} predictions and {len(references)} references, expected as many of both")
+    if not predictions:
+        raise ValueError(f"predictions is empty, expected at least one {item}")
+    return predictions, references
+
+
+def check_captions(predictions, references) -> tuple[list, list[list]]:
+    """Checks candidates and references, texts or token ids.
+
+    Args:
+        predictions: One text, or one list of token ids, per sample.
+        references: Per sample, one reference or a list of them. A list of texts is always a list of captions; among
+            token ids a flat list of ints is one reference.
+
+    Returns:
+        Predictions as a list of str or of lists of int; references as a list of lists of them.
+
+    Raises:
+        ValueError: There is no sample, the two differ in number, or a sample has no reference.
+        TypeError: An item is of another type (the message names it), or texts and ids are mixed.
+
+    >>> check_captions(["a cat"], ["the cat"])
+    (['a cat'], [['the cat']])
+    """
+    predictions, references = as_lists(predictions, references)
+    if isinstance(predictions[0], str):
+        return _texts(predictions, "predictions[{}]"), _text_groups(references)
+    return [_ids(item, f"predictions[{i}]") for i, item in enumerate(predictions)], _id_groups(references)
+
+
+def check_references(references) -> list[list]:
+    """Checks references alone, as `check_captions` does, for a table of document frequencies.
+
+    >>> check_references(["a cat", ["a dog", "the dog"]])
+    [['a cat'], ['a dog', 'the dog']]
+    """
+    references = as_list(references, "references")
+    if not references:
+        raise ValueError("references is empty, expected at least one image")
+    first = references[0]
+    if not isinstance(first, str):
+        first = next(iter(as_list(first, "references[0]")), None)
+    return _text_groups(references) if isinstance(first, str) else _id_groups(references)
+
+
+def _texts(items: list, place: str) -> list[str]:
+    # The set of types is found at C speed; only where it is not {str} does a Python loop look for the place.
+    if set(map(type, items)) == {str}:
+        return items
+    return [_text(item, place.format(i)) for i, item in enumerate(items)]
+
+
+def _text(item, place: str) -> str:
+    if not isinstance(item, str):
+        raise TypeError(f"{place} is {describe(item)}, expected str")
+    return str(item)
+
+
+def _text_groups(references: list) -> list[list[str]]:
+    groups = [
+        group if type(group) is list else [group] if isinstance(group, str) else as_list(group, f"references[{i}]")
+        for i, group in enumerate(references)
+    ]
+    if not all(groups):
+        _no_reference(groups)
+    if set(map(type, chain.from_iterable(groups))) == {str}:
+        return groups
+    return [_texts(group, f"references[{i}][{{}}]") for i, group in enumerate(groups)]
+
+
+def _no_reference(groups: list) -> None:
+    place = next(i for i, group in enumerate(groups) if not group)
+    raise ValueError(f"references[{place}] is an empty list, expected at least one reference")
+
+
+def _id_groups(references: list) -> list[list[list[int]]]:
+    groups = []
+    for i, group in enumerate(references):
+        group = as_list(group, f"references[{i}]")
+        if group and isinstance(group[0], numbers.Integral):
+            group = [group]
+        groups.append([_ids(item, f"references[{i}][{j}]") for j, item in enumerate(group)])
+    if not all(groups):
+        _no_reference(groups)
+    return groups
+
+
+def _ids(item, place: str) -> list[int]:
+    if isinstance(item, str) or not (isinstance(item, list | tuple) or hasattr(item, "tolist")):
+        raise TypeError(f"{place} is {describe(item)}, expected str in all items, or a list of token ids in all items")
+    item = as_list(item, place)
+    for k, token in enumerate(item):
+        if isinstance(token, bool) or not isinstance(token, numbers.Integral):
+            raise TypeError(f"{place}[{k}] is {describe(token)}, expected int (a token id)")
+    return [int(token) for token in item]
+
+
+def check_options(orders: dict | None = None, positive: dict | None = None, flags: dict | None = None) -> None:
+    """Checks options by kind, each given as name -> value.
+
+    Args:
+        orders: Integers of at least 1.
+        positive: Finite numbers above 0.
+        flags: True or False.
+
+    Raises:
+        ValueError: One is of another kind; the message names it.
+
+    >>> check_options(orders={"n": 0})
+    Traceback (most recent call last):
+        ...
+    ValueError: n is 0, expected an integer of at least 1
+    """
+    for name, value in (orders or {}).items():
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+            raise ValueError(f"{name} is {value!r}, expected an integer of at least 1")
+    for name, value in (positive or {}).items():
+        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < value < float("inf"):
+            raise ValueError(f"{name} is {value!r}, expected a positive number")
+    for name, value in (flags or {}).items():
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} is {value!r}, expected True or False")
+
+
+def signature(name: str, settings: dict) -> str:
+    """Joins settings to one line that says how a score was made; None values are left out.
+
+    >>> signature("cider_d", {"n": 4, "stem": False, "refs": None})
+    'cider_d|n:4|stem:no|v:0.1.0'
+    """
+    shown = {
+        key: {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+        for key, value in {**settings, "v": VERSION}.items()
+    }
+    return "|".join([name, *(f"{key}:{value}" for key, value in shown.items() if value is not None)])
+
+
+def reference_counts(references: Iterable) -> str:
+    """The number of references per sample: "5", or "1-5" where it varies."""
+    sizes = set(map(len, references))
+    return str(min(sizes)) if len(sizes) == 1 else f"{min(sizes)}-{max(sizes)}"
+
+
+# ---- metrics/utils/resampling.py
+
+"""Confidence intervals and paired tests over the statistics of samples, the same for every metric.
+
+A metric's `score(statistics, weights=None)` is all that is needed: `weights` (resamples, samples) says how often each
+sample counts in each resample, and every value becomes an array with one entry per resample. The bootstrap draws these
+numbers with replacement (Efron, 1979; paired as in Koehn, 2004), approximate randomization swaps samples between two
+systems (Noreen, 1989; Riezler and Maxwell, 2005). Resamples are made in blocks, so that memory does not grow with
+their number; each is drawn on its own, so that the size of the blocks changes no draw.
+
+A sample that a metric leaves out of its score (its own score is NaN) has to be left out of both systems before they
+are compared: else each is a mean over other samples, and the difference is one of samples, not of systems.
+"""
+
+
+# Weights held at one time: 8 MB of floats, about what a processor's cache holds.
+_CELLS = 1 << 20
+
+# Below so many samples (clusters) the bootstrap promises more than it keeps; tests/benchmarks/bench_few_samples.py
+# measures it. From here on its test at 5 % calls at most 6 of 100 equal systems different (13 at 8 samples),
+# and 95 % intervals hold the mean of scores in 94 of 100 sets (88), a rate of 10 % in 95 (54).
+FEW_UNITS = 50
+
+
+Statistics = dict[str, np.ndarray]
+Resampled = dict[str, np.ndarray]
+Score = Callable[..., dict]
+
+
+def mean(values: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """The mean over samples, or with weights one mean per resample.
+
+    Args:
+        values: (samples, ...), numbers of each sample.
+        weights: (resamples, samples), how often each sample counts.
+
+    Returns:
+        (...), or (resamples, ...) with weights.
+
+    >>> mean(np.array([1.0, 0.0, 0.5]), np.array([[1, 1, 1], [3, 0, 0]])).tolist()
+    [0.5, 1.0]
+    """
+    if weights is None:
+        return values.mean(axis=0)
+    sums, counts = weights @ values, weights.sum(axis=1)
+    return sums / counts.reshape(-1, *[1] * (values.ndim - 1))
+
+
+def bootstrap(
+    score: Score,
+    systems: Sequence[Statistics],
+    n_resamples: int = 1000,
+    seed: int = 0,
+    clusters: Sequence | None = None,
+) -> list[Resampled]:
+    """Scores of systems on resamples of the same samples, drawn with replacement; all systems meet the same draws.
+
+    Args:
+        score: A metric's `score(statistics, weights=...)`.
+        systems: The statistics of each system, row by row of the same samples.
+        n_resamples: Number of resamples.
+        seed: Of the draws.
+        clusters: One label per row, str or int: whole clusters are drawn, such as all questions of one image.
+
+    Returns:
+        One dict per system, as `score` has it, with arrays (n_resamples, ...).
+
+    Raises:
+        ValueError: Systems or clusters differ in the number of rows, or n_resamples or seed is out of range.
+        TypeError: A label is neither str nor int, or they are mixed.
+
+    >>> score = lambda statistics, weights=None: {"mean": mean(statistics["x"], weights)}
+    >>> bootstrap(score, [{"x": np.array([1.0, 1.0])}], n_resamples=3)[0]["mean"].tolist()
+    [1.0, 1.0, 1.0]
+    """
+    rows = same_rows(systems)
+    check_resampling(rows, None, n_resamples, seed, clusters)
+    num_units, unit = units(rows, clusters)
+
+    generator = np.random.default_rng(seed)
+    draws = (generator.integers(num_units, size=num_units) for _ in range(n_resamples))
+    counts = (np.bincount(drawn, minlength=num_units) for drawn in draws)
+    blocks = weight_blocks(counts, n_resamples, num_units, unit, rows)
+    return joined([score(statistics, weights=weights) for statistics in systems] for weights in blocks)
+
+
+def confidence_interval(
+    score: Score,
+    statistics: Statistics,
+    confidence_level: float = 0.95,
+    n_resamples: int = 1000,
+    seed: int = 0,
+    clusters: Sequence | None = None,
+) -> dict[str, list]:
+    """Percentile bootstrap intervals of every value of a score.
+
+    Args:
+        confidence_level: Of the intervals, between 0 and 1.
+        score, statistics, n_resamples, seed, clusters: See `bootstrap`.
+
+    Returns:
+        key -> [low, high]; where the value is a list, one interval for each of its items. NaN where a resample has no
+        value, as a mean over none has.
+
+    Raises:
+        ValueError: There is a single sample or cluster, whose resamples are all the same; or as `bootstrap`.
+        TypeError: As `bootstrap`.
+
+    >>> score = lambda statistics, weights=None: {"mean": mean(statistics["x"], weights)}
+    >>> low, high = confidence_interval(score, {"x": np.arange(100.0)})["mean"]
+    >>> round(low, 1), round(high, 1)
+    (43.8, 55.0)
+    """
+    check_resampling(same_rows([statistics]), confidence_level, n_resamples, seed, clusters)
+    (resampled,) = bootstrap(score, [statistics], n_resamples, seed, clusters)
+    return {key: percentiles(values, confidence_level) for key, values in resampled.items()}
+
+
+def standard_error(resampled: Resampled) -> dict[str, np.ndarray]:
+    """The bootstrap's standard error of every value: the deviation (divisor n - 1) over what `bootstrap` returned.
+
+    >>> standard_error({"mean": np.array([1.0, 2.0, 3.0])})["mean"].item()
+    1.0
+    """
+    return {key: values.std(axis=0, ddof=1) for key, values in resampled.items()}
+
+
+def count_units(rows: int, clusters: Sequence | None = None) -> int:
+    """The number of samples, or of clusters: of what is drawn, or changes sides, as one.
+
+    Raises:
+        ValueError, TypeError: As `bootstrap`.
+
+    >>> count_units(3), count_units(3, ["a", "b", "a"])
+    (3, 2)
+    """
+    return units(rows, clusters)[0]
+
+
+def few_note(num_units: int, items: str = "samples") -> str:
+    """One sentence where intervals of so many samples (clusters) are too narrow, else an empty text.
+
+    >>> few_note(8, "images"), few_note(FEW_UNITS)
+    ('8 images are fewer than 50: bootstrap intervals of so few are too narrow', '')
+    """
+    if num_units >= FEW_UNITS:
+        return ""
+    return f"{num_units} {items} are fewer than {FEW_UNITS}: bootstrap intervals of so few are too narrow"
+
+
+def warn_few(rows: int, clusters: Sequence | None = None, by: Sequence | None = None) -> None:
+    """Warns where there are too few samples (clusters) for intervals, in all or in some of the labels of `by`.
+
+    Raises:
+        ValueError, TypeError: As `score_by`.
+    """
+    items = "samples" if clusters is None else "clusters"
+    num_units, unit = units(rows, clusters)
+    note = few_note(num_units, items)
+    if not note and by is not None:
+        names, label = _label_index(by, rows, "by")
+        pairs = np.unique(np.stack([label, np.arange(rows) if unit is None else unit]), axis=1)
+        few = int((np.bincount(pairs[0]) < FEW_UNITS).sum())
+        if few:
+            note = f"{few} of {len(names)} labels have fewer than {FEW_UNITS} {items}: their intervals are too narrow"
+    if note:
+        warnings.warn(note, stacklevel=2)
+
+
+def score_by(
+    score: Score,
+    statistics: Statistics,
+    by: Sequence,
+    confidence_level: float | None = None,
+    n_resamples: int = 1000,
+    seed: int = 0,
+    clusters: Sequence | None = None,
+) -> dict[str | int, dict]:
+    """Scores of the rows of each label.
+
+    Args:
+        by: One label per row, str or int.
+        confidence_level: Adds `confidence_interval` to labels with two samples (clusters) or more; None adds none.
+        score, statistics, n_resamples, seed, clusters: See `bootstrap`.
+
+    Returns:
+        label -> what `score` gives, and `count`, the number of its rows; labels sorted.
+
+    Raises:
+        ValueError, TypeError: As `confidence_interval`; `by` is checked as `clusters`.
+
+    >>> score = lambda statistics, weights=None: {"mean": mean(statistics["x"], weights).item()}
+    >>> score_by(score, {"x": np.array([1.0, 0.0, 0.5])}, ["near", "far", "near"])
+    {'far': {'mean': 0.0, 'count': 1}, 'near': {'mean': 0.75, 'count': 2}}
+    """
+    rows = same_rows([statistics])
+    names, label = _label_index(by, rows, "by")
+    _, unit = units(rows, clusters)
+    groups = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
+    results = {}
+    for name, group in zip(names, groups):
+        chosen = {key: values[group] for key, values in statistics.items()}
+        own = None if unit is None else unit[group]
+        results[name] = {**score(chosen), "count": len(group)}
+        if confidence_level is not None and units(len(group), own)[0] > 1:
+            interval = confidence_interval(score, chosen, confidence_level, n_resamples, seed, own)
+            results[name]["confidence_interval"] = interval
+    return results
+
+
+def check_resampling(
+    rows: int,
+    confidence_level: float | None = None,
+    n_resamples: int = 1000,
+    seed: int = 0,
+    clusters: Sequence | None = None,
+) -> None:
+    """Checks the options of a bootstrap of so many rows; a confidence level of None asks for no interval.
+
+    Raises:
+        ValueError, TypeError: As `confidence_interval`.
+
+    >>> check_resampling(2, confidence_level=95)
+    Traceback (most recent call last):
+        ...
+    ValueError: confidence_level is 95, expected a number between 0 and 1, such as 0.95
+    """
+    check_options(orders={"n_resamples": n_resamples})
+    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
+        raise ValueError(f"seed is {seed!r}, expected an integer of at least 0")
+    num_units, _ = units(rows, clusters)
+    if confidence_level is None:
+        return
+    is_number = isinstance(confidence_level, numbers.Real) and not isinstance(confidence_level, bool)
+    if not is_number or not 0 < confidence_level < 1:
+        raise ValueError(f"confidence_level is {confidence_level!r}, expected a number between 0 and 1, such as 0.95")
+    if num_units < 2:
+        what = "sample" if clusters is None else "cluster"
+        raise ValueError(f"there is a single {what}, expected at least 2 for a confidence interval")
+
+
+def same_rows(systems: Sequence[Statistics]) -> int:
+    rows = [len(values) for statistics in systems for values in statistics.values()]
+    if len(set(rows)) != 1:
+        raise ValueError(f"statistics have {sorted(set(rows))} rows, expected the same samples in all")
+    return rows[0]
+
+
+def units(rows: int, clusters: Sequence | None) -> tuple[int, np.ndarray | None]:
+    """The number of things to draw, and of which one each row is a part (None: each row is one)."""
+    if clusters is None:
+        return rows, None
+    names, unit = _label_index(clusters, rows, "clusters")
+    return len(names), unit
+
+
+def _label_index(labels, rows: int, place: str) -> tuple[list, np.ndarray]:
+    labels = as_list(labels, place)
+    if len(labels) != rows:
+        raise ValueError(f"{place} has {len(labels)} labels, expected {rows} (one per row)")
+    kind = str if isinstance(labels[0], str) else numbers.Integral
+    for i, value in enumerate(labels):
+        if isinstance(value, bool) or not isinstance(value, kind):
+            raise TypeError(f"{place}[{i}] is {describe(value)}, expected str in all rows, or int in all rows")
+    names = sorted(set(labels))
+    place_of = {name: i for i, name in enumerate(names)}
+    return names, np.fromiter(map(place_of.__getitem__, labels), np.int64, rows)
+
+
+def weight_blocks(draws: Iterator[np.ndarray], number: int, num_units: int, unit, rows: int) -> Iterator[np.ndarray]:
+    """What is drawn for the units in each of so many resamples, as weights of the rows (block, rows)."""
+    size = max(1, _CELLS // rows)
+    for start in range(0, number, size):
+        # Floats, since only their matrix products run at full speed.
+        block = np.empty((min(size, number - start), num_units))
+        for row, drawn in zip(block, draws):
+            row[:] = drawn
+        yield block if unit is None else block[:, unit]
+
+
+def joined(blocks: Iterator[list[dict]]) -> list[Resampled]:
+    """Joins the blocks of each system."""
+    of_systems = zip(*blocks)
+    return [{key: np.concatenate([block[key] for block in blocks]) for key in blocks[0]} for blocks in of_systems]
+
+
+def percentiles(values: np.ndarray, confidence_level: float) -> list:
+    tail = (1 - confidence_level) / 2
+    return np.moveaxis(np.quantile(values, [tail, 1 - tail], axis=0), 0, -1).tolist()
+
+
+# ---- metrics/utils/evaluation_labels.py
+
+"""The rows of one evaluation of a Trainer, and what their labels tell of the dataset that they belong to.
+
+A Trainer hands over predictions and labels without a word on where they come from. The labels of a dataset are the
+same at each evaluation, mostly its own column, and mostly one of the row's references: by that they are compared.
+"""
+
+
+# What Trainer pads with, and what its loss leaves out.
+IGNORED = -100
+
+# So many plain characters of a label, cut off at its greatest length, begin no other row's reference by chance.
+LONG = 20
+
+
+class Evaluation:
+    """The rows of one evaluation as they come: batches of texts (or embeddings) and the labels of each row.
+
+    Args:
+        decode: Rows of token ids -> texts; None where rows are embeddings.
+        compare: Whether the labels may tell rows apart.
+    """
+
+    def __init__(self, decode: Callable | None = None, compare: bool = True):
+        self.batches, self.labels, self.count = [], [], 0
+        self._last, self._decode, self._compare, self._texts = 0, decode, compare, {}
+
+    @property
+    def comparable(self) -> bool:
+        """Whether labels came and may be compared."""
+        return self._compare and self.labels is not None
+
+    def add(self, rows, size: int, labels) -> None:
+        """Takes a batch; without labels of all batches there are none."""
+        labels = None if labels is None else label_rows(labels)
+        # Trainer gathers as many labels as predictions; what does not match says nothing about rows.
+        if labels is None or len(labels) != size:
+            self.labels = None
+        if self.labels is not None:
+            self.labels += labels
+        self.batches.append(rows)
+        self.count += size
+        self._last = size
+
+    def may_have(self, size: int, processes: int) -> bool:
+        """Whether these may be the rows of a dataset of that size.
+
+        Several processes fill up the last batch with the first rows again, which then have the first labels.
+        """
+        surplus = self.count - size
+        if surplus <= 0 or processes == 1 or surplus >= self._last or self.labels is None:
+            return surplus == 0
+        return self.labels[size:] == self.labels[:surplus]
+
+    def informative(self, size: int) -> bool:
+        """Whether labels tell rows apart: placeholders, alike in all rows, fit any dataset."""
+        return self.labels is not None and (size == 1 or len(set(self.labels[:size])) > 1)
+
+    def label_ids(self) -> list[list[int]]:
+        """The numbers of each row's label."""
+        return [numbers_of(label).tolist() for label in self.labels]
+
+    def texts(self, labels: list[bytes]) -> list[str]:
+        """The plain text of each label, empty where labels are no token ids."""
+        missing = [label for label in dict.fromkeys(labels) if label not in self._texts]
+        self._texts.update(zip(missing, self._decoded(missing)))
+        return [self._texts[label] for label in labels]
+
+    def _decoded(self, labels: list[bytes]) -> list[str]:
+        rows = [numbers_of(label) for label in labels]
+        if self._decode is None or not all(map(_are_token_ids, rows)):
+            return [""] * len(rows)
+        try:
+            return list(map(plain, self._decode([row.tolist() for row in rows])))
+        except (IndexError, KeyError, OverflowError, TypeError, ValueError):
+            # Labels may be no token ids at all, such as classes beyond the vocabulary: then they name no text.
+            return [""] * len(rows)
+
+
+def label_rows(labels) -> list[bytes] | None:
+    """The labels of each row as the bytes of its numbers, without -100; None where they are no numbers.
+
+    `numbers_of` reads them; as bytes they are small, and equal ones are found at once.
+
+    >>> label_rows([[5, 6, -100]]) == label_rows([[-100, 5, 6, -100]])
+    True
+    """
+    labels = array_of(first_of(labels) if isinstance(labels, tuple) else labels)
+    if labels.ndim == 0 or labels.dtype.kind not in "biuf":
+        return None
+    mark, kind = (b"f", np.float64) if labels.dtype.kind == "f" else (b"i", np.int64)
+    labels = labels.reshape(len(labels), -1).astype(kind)
+    return [mark + row[kept].tobytes() for row, kept in zip(labels, labels != IGNORED)]
+
+
+def numbers_of(label: bytes) -> np.ndarray:
+    """The numbers of a row's label.
+
+    >>> [numbers_of(label).tolist() for label in label_rows([[5, 6], [7, -100]])]
+    [[5, 6], [7]]
+    """
+    return np.frombuffer(label, np.float64 if label[:1] == b"f" else np.int64, offset=1)
+
+
+def column_labels(column: list) -> list[bytes] | None:
+    """The same of a dataset's column of token ids, rows of any length; None where it holds something else.
+
+    >>> column_labels([[5, 6], [7]]) == [*label_rows([[5, 6]]), *label_rows([[7, -100]])]
+    True
+    >>> column_labels(["a cat"])
+    """
+    try:
+        rows = [np.asarray(row).reshape(-1) for row in column]
+    except ValueError:
+        # Lists of lists of several lengths.
+        return None
+    if any(row.size and row.dtype.kind not in "iu" for row in rows):
+        return None
+    return [b"i" + row[row != IGNORED].astype(np.int64).tobytes() for row in rows]
+
+
+def fits_column(label: bytes, known: bytes) -> bool:
+    """Whether a label may have been made of the column's: padded, cut off, without its first token or its prompt.
+
+    >>> full, padded, other = label_rows([[1, 5, 6, 2], [5, 6, 2, 0], [5, 7, 6, 2]])
+    >>> fits_column(padded, full), fits_column(other, full)
+    (True, False)
+    """
+    if label == known:
+        return True
+    label, known = numbers_of(label).tolist(), numbers_of(known).tolist()
+    if not label or not known:
+        return False
+    label = _without_padding(label, known)
+    # From the other end: padding may stand on the left.
+    label = _without_padding(label[::-1], known[::-1])[::-1]
+    return _is_within(label, known) or _is_within(known, label)
+
+
+def fits_references(text: str, references) -> bool:
+    """Whether a label's plain text is one of the references, or begins one at some length."""
+    group = [references] if isinstance(references, str) else references
+    if not text or not isinstance(group, list | tuple):
+        return False
+    group = [plain(one) for one in group if isinstance(one, str)]
+    return text in group or len(text) >= LONG and any(one.startswith(text) for one in group)
+
+
+def plain(text: str) -> str:
+    """A text without blanks and capitals, which tokenizers do not keep.
+
+    >>> plain("A cat .")
+    'acat.'
+    """
+    return "".join(text.split()).lower()
+
+
+def first_of(values):
+    """The first of a tuple or list, which may begin with another."""
+    while isinstance(values, tuple | list):
+        values = values[0]
+    return values
+
+
+def array_of(values) -> np.ndarray:
+    """A NumPy array of an array or tensor."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        # NumPy has no bfloat16.
+        values = values.float() if str(values.dtype) == "torch.bfloat16" else values
+    return np.asarray(values)
+
+
+def _without_padding(label: list, known: list) -> list:
+    """A label without the run of one token at its end that is not -100 and that the column has not.
+
+    Only where what is left ends as the column's does: else the last word of another row would pass for padding.
+    """
+    filler, size = label[-1], len(label)
+    while size and label[size - 1] == filler:
+        size -= 1
+    return label[:size] if size and filler not in known and label[size - 1] == known[-1] else label
+
+
+def _are_token_ids(row: np.ndarray) -> bool:
+    return row.dtype.kind == "i" and (not len(row) or 0 <= row.min() <= row.max() < 1 << 31)
+
+
+def _is_within(part: list, whole: list) -> bool:
+    """Whether the tokens of a part are in the whole, in their order."""
+    rest = iter(whole)
+    return all(token in rest for token in part)
+
+
+# ---- metrics/utils/evaluation_sets.py
+
+"""The datasets that a Trainer evaluates: the references and options of each, and which of them an evaluation was of.
+
+The worst that can happen is a number from the references of another dataset, which looks like any number. So a set is
+chosen by what is known: the dataset where the Trainer says it, the number of rows, and the labels; where these leave
+two sets, or contradict the one, there is an error.
+"""
+
+
+# Options of the metrics with one label per row, which belong to a dataset as its references do.
+PER_ROW = ("answer_types", "backward_references", "by", "clusters", "question_types")
+
+# So many of a dataset's rows have labels that fit: a tokenizer may not know a sign in one of them.
+SHARE = 0.95
+
+_REMEDY = (
+    "call callback.watch(trainer) once the Trainer is made, pass the dataset itself with its column in place of a "
+    "list, or call callback.bind(...) before another dataset is evaluated (check_labels=False where labels change at "
+    "random)"
+)
+
+
+class EvaluationSet:
+    """What belongs to the rows of one dataset.
+
+    Args:
+        name: Its name among several, or None.
+        references: One entry per row, checked.
+        options: The options of each metric.
+        dataset: Where the references come from a dataset, this.
+    """
+
+    def __init__(self, name: str | None, references: list, options: list[dict], dataset=None):
+        self.name, self.references, self.options, self.dataset = name, references, options, dataset
+        self.column_labels = _labels_of(dataset, len(references))
+        # Of the last evaluation.
+        self.last_labels = self.last_dataset = None
+
+    def __getstate__(self):
+        # In another process the datasets would be other objects: nothing could be told by them.
+        return {**self.__dict__, "dataset": None, "last_dataset": None}
+
+    def fits(self, evaluation: Evaluation) -> np.ndarray:
+        """For each row whether its label is that of the dataset, or the one before, or among its references."""
+        size = len(self.references)
+        labels = evaluation.labels[:size]
+        fits = [
+            (self.last_labels is not None and label == self.last_labels[row])
+            or (self.column_labels is not None and fits_column(label, self.column_labels[row]))
+            for row, label in enumerate(labels)
+        ]
+        rest = [row for row in range(size) if not fits[row]]
+        for row, text in zip(rest, evaluation.texts([labels[row] for row in rest])):
+            fits[row] = fits_references(text, self.references[row])
+        # The first rows come again where several processes fill up the last batch.
+        return np.resize(fits, evaluation.count)
+
+    def accept(self, evaluation: Evaluation, dataset=None) -> None:
+        """Keeps what tells whether the next evaluation is of the same rows."""
+        self.last_dataset = dataset
+        if evaluation.comparable:
+            self.last_labels = evaluation.labels[: len(self.references)]
+
+    def scores_as(self, other: "EvaluationSet") -> bool:
+        """Whether both have the same references and options."""
+        same = all(
+            mine.keys() == theirs.keys() and all(mine[key] is theirs[key] for key in mine)
+            for mine, theirs in zip(self.options, other.options)
+        )
+        return same and self.references == other.references
+
+
+def column_of(references, column=None, place: str = "references") -> list:
+    """The references of each row: a list as it is, or the column of a dataset; of several columns the tuples.
+
+    Raises:
+        ValueError: A dataset comes without the name of a column, or lacks it.
+        TypeError: There is no list of rows.
+
+    >>> column_of({"a": [1, 2], "b": [3, 4]}, ("a", "b"))
+    [(1, 3), (2, 4)]
+    """
+    names = _column_names(references)
+    if names is None:
+        if column is not None:
+            raise ValueError(f"column is {column!r} and {place} are {describe(references)}, expected a dataset")
+        return as_list(references, place)
+    wanted = [column] if isinstance(column, str) else as_list(column or [], "column")
+    missing = [name for name in wanted if name not in names]
+    if missing or not wanted:
+        raise ValueError(f"column is {column!r}, expected one of {names}")
+    columns = [as_list(references[name], f"{place}[{name!r}]") for name in wanted]
+    return columns[0] if isinstance(column, str) else list(zip(*columns))
+
+
+def read_sets(references, column, options: list[dict], bind: Callable) -> list[EvaluationSet]:
+    """The sets of what was passed as references.
+
+    Args:
+        references: Those of one dataset, or a mapping of names to those of several.
+        column: The name of the column that holds them, or several.
+        options: Those of each metric; a mapping with the same names gives each set its own.
+        bind: Checks the references of each row.
+
+    Raises:
+        ValueError, TypeError: References are missing or of another kind; of several sets the message names which.
+    """
+    if not _holds_sets(references, column):
+        return [_read(None, references, column, options, bind)]
+    if not references:
+        raise ValueError("references is an empty mapping, expected those of at least one dataset")
+    sets = []
+    for name in references:
+        own = [_own_options(settings, name, list(references)) for settings in options]
+        try:
+            sets.append(_read(name, references[name], column, own, bind))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"in the set {name!r}: {error}") from error
+    return sets
+
+
+def set_of(evaluated, sets: list[EvaluationSet], column, bind: Callable) -> EvaluationSet | None:
+    """The set that a watched Trainer evaluates, None where what it says does not tell.
+
+    Its dataset is one that was bound, or holds the references itself, or has the name of a set.
+
+    Raises:
+        ValueError: It holds references that are not bound, and options have one label per row of those that are.
+    """
+    if evaluated is None:
+        return None
+    named = sorted(sets, key=lambda one: one.name is None or one.name != evaluated.name)
+    for one in named:
+        if one.dataset is not None and one.dataset is evaluated.dataset:
+            return one
+    references = _held(evaluated.dataset, column, bind)
+    if references is None:
+        return named[0] if named[0].name is not None and named[0].name == evaluated.name else None
+    for one in named:
+        if one.references == references:
+            return one
+    for key in (key for settings in sets[0].options for key in PER_ROW if settings.get(key) is not None):
+        raise ValueError(f"{key} has one label per row of the dataset that is bound, and another is evaluated: "
+                         f"expected callback.bind(dataset, column, {key}=...) before")  # fmt: skip
+    return EvaluationSet(None, references, sets[0].options, evaluated.dataset)
+
+
+def choose(
+    sets, told, evaluation: Evaluation, processes: int = 1, dataset=None, doubt: bool = True
+) -> tuple[EvaluationSet, str | None]:
+    """The set whose rows were evaluated.
+
+    Args:
+        sets: Those that are bound.
+        told: The one that the Trainer names, or None.
+        evaluation: Its rows and labels.
+        processes: How many fill up the last batch with the first rows.
+        dataset: What the Trainer evaluates, where it is watched.
+        doubt: False where the labels of the one set that is left are compared afterwards.
+
+    Returns:
+        The set, and a sentence to warn with where nothing contradicts it and not all confirms it, else None.
+
+    Raises:
+        ValueError: No set has as many rows, several may be meant, or the labels are those of other rows.
+    """
+    sets = [told] if told is not None else sets
+    fitting = [one for one in sets if evaluation.may_have(len(one.references), processes)]
+    if not fitting:
+        raise ValueError(_wrong_number(sets, evaluation.count))
+    if told is not None and told.column_labels is None:
+        return told, None
+    different = [one for i, one in enumerate(fitting) if not any(map(one.scores_as, fitting[:i]))]
+    fits = [one.fits(evaluation) if evaluation.comparable else None for one in different]
+    if len(different) > 1:
+        return _best(different, fits, evaluation)
+    if not doubt:
+        return different[0], None
+    return different[0], _doubt(different[0], fits[0], evaluation, told is not None, dataset)
+
+
+def _best(sets, fits, evaluation: Evaluation) -> tuple[EvaluationSet, str | None]:
+    """The set that the labels fit where they fit another, and elsewhere too."""
+    for one, own in zip(sets, fits):
+        others = [other for other in fits if other is not own]
+        if own is None or not evaluation.informative(len(one.references)) or own.mean() < SHARE:
+            continue
+        if all((own & ~other).any() and not (other & ~own).any() for other in others):
+            return one, _partly(own, one)
+    names = " and ".join(f"{one.name!r} ({len(one.references)})" for one in sets)
+    raise ValueError(f"{evaluation.count} rows were evaluated that may be those of {names}, and their labels do not "
+                     f"tell which: {_REMEDY}")  # fmt: skip
+
+
+def _doubt(one: EvaluationSet, fits, evaluation: Evaluation, told: bool, dataset) -> str | None:
+    """A sentence where nothing tells that these are the set's rows; an error where something tells the contrary."""
+    if fits is not None:
+        known = one.column_labels is not None or not told and one.last_labels is not None
+        if known and fits.mean() < SHARE:
+            raise ValueError(_contradiction(one, fits, evaluation))
+        if not told and fits.mean() >= SHARE and evaluation.informative(len(one.references)):
+            return _partly(fits, one)
+    if told:
+        return None
+    if one.last_dataset is not None and dataset is not one.last_dataset:
+        raise ValueError("another dataset is evaluated than before, and no label tells that its rows are those of "
+                         f"the references{_of(one)}: {_REMEDY}")  # fmt: skip
+    if fits is None:
+        return None
+    return (f"nothing tells whether the rows that are evaluated are those of the references{_of(one)}: their labels "
+            f"are none of these, and no labels of the dataset are known. To be sure, {_REMEDY}")  # fmt: skip
+
+
+def _partly(fits: np.ndarray, one: EvaluationSet) -> str | None:
+    if fits.all():
+        return None
+    row = int(np.argmin(fits))
+    return (f"{np.count_nonzero(~fits)} of {len(fits)} labels (the first is label_ids[{row}]) are not those of the "
+            f"dataset of the references{_of(one)}, nor among these: are they of the same rows?")  # fmt: skip
+
+
+def _contradiction(one: EvaluationSet, fits: np.ndarray, evaluation: Evaluation) -> str:
+    row = int(np.argmin(fits))
+    found = numbers_of(evaluation.labels[row % len(one.references)]).tolist()
+    known = numbers_of((one.column_labels or one.last_labels)[row % len(one.references)]).tolist()
+    source = "the dataset has" if one.column_labels is not None else "the evaluation before had"
+    return (f"label_ids[{row}] holds {describe(found)} where {source} {describe(known)}, so "
+            f"{np.count_nonzero(~fits)} of {len(fits)} rows are not those of the references{_of(one)}: they are of "
+            "another dataset, or in another order (train_sampling_strategy='group_by_length' changes it). Expected "
+            f"the rows of the references; {_REMEDY}")  # fmt: skip
+
+
+def _of(one: EvaluationSet) -> str:
+    return "" if one.name is None else f" of {one.name!r}"
+
+
+def _wrong_number(sets: list[EvaluationSet], count: int) -> str:
+    if len(sets) > 1:
+        sizes = ", ".join(f"{len(one.references)} of {one.name!r}" for one in sets)
+        return f"{count} predictions came, expected as many as one set has rows of references: {sizes}"
+    size = len(sets[0].references)
+    if count < size:
+        return (f"references[{count}] has no prediction: {count} predictions came for {size} rows of references"
+                f"{_of(sets[0])}")  # fmt: skip
+    return (f"predictions[{size}] has no reference: {count} predictions came for {size} rows of references"
+            f"{_of(sets[0])}. Bind those of the dataset that is evaluated")  # fmt: skip
+
+
+def _read(name, references, column, options: list[dict], bind: Callable) -> EvaluationSet:
+    rows = column_of(references, column)
+    if not rows:
+        raise ValueError("references is empty, expected those of at least one row")
+    dataset = None if _column_names(references) is None else references
+    return EvaluationSet(name, bind(rows), options, dataset)
+
+
+def _own_options(settings: dict, name: str, names: list) -> dict:
+    """The options of one of several sets."""
+    own = {}
+    for key, value in settings.items():
+        if isinstance(value, Mapping) and set(value) == set(names):
+            value = value[name]
+        elif key in PER_ROW and value is not None:
+            raise ValueError(f"{key} is {describe(value)}, expected a mapping of the labels of each set: {names}")
+        own[key] = value
+    return own
+
+
+def _holds_sets(references, column) -> bool:
+    """Whether a mapping is one of datasets, not of columns: without a column's name, or with datasets in it."""
+    if not isinstance(references, Mapping):
+        return False
+    return column is None or any(_column_names(value) is not None for value in references.values())
+
+
+def _column_names(references) -> list | None:
+    """The names of a dataset's columns; None where it is none."""
+    names = getattr(references, "column_names", None)
+    if names is None and (isinstance(references, Mapping) or hasattr(references, "columns")):
+        names = list(references)
+    return names if names is None else list(names)
+
+
+def _held(dataset, column, bind: Callable) -> list | None:
+    """The references in the columns of that name, None where it has none."""
+    wanted = [column] if isinstance(column, str) else column or []
+    names = _column_names(dataset) or []
+    if not wanted or any(name not in names for name in wanted):
+        return None
+    try:
+        return bind(column_of(dataset, column))
+    except TypeError:
+        # A column of the same name that was tokenized, or one that cannot be read twice.
+        return None
+
+
+def _labels_of(dataset, size: int) -> list[bytes] | None:
+    """The labels in a dataset's own column, as they are stored."""
+    name = next((name for name in ("labels", "label_ids") if name in (_column_names(dataset) or [])), None)
+    if name is None:
+        return None
+    # What a transform makes of them may change from one reading to the next.
+    dataset = dataset.with_format(None) if hasattr(dataset, "with_format") else dataset
+    try:
+        labels = column_labels(as_list(dataset[name], name))
+    except TypeError:
+        return None
+    return labels if labels is not None and len(labels) == size else None
+
+
+# ---- metrics/utils/watched_trainer.py
+
+"""A Trainer that says which dataset it evaluates.
+
+Its callbacks see a dataloader alone, whose dataset is a new object without the columns that the model does not take;
+the dataset itself, or its name, is what the methods that make dataloaders are asked for.
+"""
+
+
+class Evaluated(NamedTuple):
+    """What a Trainer evaluates: the dataset as it was passed, and its name among those of `eval_dataset`."""
+
+    name: str | None
+    dataset: Any
+
+
+def watch(trainer, begin: Callable, end: Callable) -> None:
+    """Wraps three of a Trainer's methods, so that `begin(evaluated)` comes before its evaluations and `end()` after.
+
+    Args:
+        trainer: A Trainer of transformers, or of a class that inherits from it.
+        begin: Takes an `Evaluated`, or None where the dataloader is none that the Trainer made.
+        end: Called without arguments.
+
+    Raises:
+        TypeError: It lacks the methods of a Trainer.
+    """
+    missing = [name for name in ("get_eval_dataloader", "get_test_dataloader", "evaluation_loop")
+               if not hasattr(trainer, name)]  # fmt: skip
+    if missing:
+        raise TypeError(f"trainer is {describe(trainer)} without {missing[0]}, expected a Trainer of transformers")
+    made = WeakKeyDictionary()
+    trainer.get_eval_dataloader = _noting(trainer, trainer.get_eval_dataloader, made)
+    trainer.get_test_dataloader = _noting(trainer, trainer.get_test_dataloader, made)
+    trainer.evaluation_loop = _between(trainer.evaluation_loop, made, begin, end)
+
+
+def _noting(trainer, original: Callable, made: WeakKeyDictionary) -> Callable:
+    @wraps(original)
+    def get(*args, **kwargs):
+        found = _asked(trainer, args[0] if args else next(iter(kwargs.values()), None))
+        loader = original(*args, **kwargs)
+        before = made.get(loader) if _is_key(loader) else None
+        if before is not None and before.dataset is not found.dataset:
+            raise ValueError("the Trainer would evaluate another dataset than it is asked for: with "
+                             "dataloader_persistent_workers=True it keeps one dataloader for all that have no name in "
+                             "its eval_dataset, expected False or names")  # fmt: skip
+        if _is_key(loader):
+            made[loader] = found
+        return loader
+
+    return get
+
+
+def _between(original: Callable, made: WeakKeyDictionary, begin: Callable, end: Callable) -> Callable:
+    @wraps(original)
+    def loop(dataloader, *args, **kwargs):
+        found = made.get(dataloader) if _is_key(dataloader) else None
+        prefix = kwargs.get("metric_key_prefix", "")
+        # So `evaluate({"a": dataset})` names what is not in the Trainer's own eval_dataset.
+        if found is not None and found.name is None and prefix.startswith("eval_"):
+            found = found._replace(name=prefix.removeprefix("eval_"))
+        begin(found)
+        try:
+            return original(dataloader, *args, **kwargs)
+        finally:
+            end()
+
+    return loop
+
+
+def _is_key(loader) -> bool:
+    """A method that somebody overrode may return a list of batches, which is no key."""
+    try:
+        hash(ref(loader))
+    except TypeError:
+        return False
+    return True
+
+
+def _asked(trainer, asked) -> Evaluated:
+    own = getattr(trainer, "eval_dataset", None)
+    if isinstance(asked, str):
+        return Evaluated(asked, own[asked])
+    if asked is None:
+        return Evaluated(None, own)
+    named = own.items() if isinstance(own, dict) else ()
+    return Evaluated(next((name for name, dataset in named if dataset is asked), None), asked)
+
+
+# ---- metrics/utils/trainer.py
+
+"""What transformers' Trainer calls as `compute_metrics`: decodes, binds references to rows, scores all rows at once.
+
+A Trainer hands over padded ids with one label per row, but a caption has five references, a question ten answers, and
+an embedding belongs to a gallery. So the references are those of the evaluation dataset, bound by the order of its
+rows; which of several datasets was evaluated, evaluation_sets.py finds. Arrays of NumPy and tensors are told apart by
+what they can do; neither torch nor transformers is imported.
+"""
+
+
+def token_ids(logits, labels=None, shift: bool = False):
+    """The likeliest token at each place, for Trainer's `preprocess_logits_for_metrics`: logits never pile up.
+
+    Args:
+        logits: (rows, length, vocabulary), or a tuple or list that begins with them. Ids (rows, length), as from
+            `predict_with_generate`, pass unchanged.
+        labels: (rows, length); where they are -100 (padding, a prompt), so is the result. None leaves nothing out.
+        shift: For causal language models, whose place t predicts label t + 1.
+
+    Returns:
+        Ids (rows, length), or (rows, length - 1) when shifted; a tensor when the logits are one.
+
+    Raises:
+        ValueError: Labels and logits differ in shape.
+
+    >>> token_ids(np.eye(3)[None], np.array([[5, 6, -100]])).tolist()
+    [[0, 1, -100]]
+    """
+    logits = first_of(logits)
+    if logits.ndim == 2:
+        return logits
+    ids = logits.argmax(-1)
+    labels = first_of(labels)
+    if shift:
+        ids, labels = ids[:, :-1], None if labels is None else labels[:, 1:]
+    if labels is not None:
+        if tuple(ids.shape) != tuple(labels.shape):
+            raise ValueError(f"logits give ids of shape {tuple(ids.shape)} and labels are {tuple(labels.shape)}, "
+                             "expected one label per place")  # fmt: skip
+        ids[labels == IGNORED] = IGNORED
+    return ids
+
+
+class ComputeMetrics:
+    """A callable for Trainer and Seq2SeqTrainer, whole or with `batch_eval_metrics=True`.
+
+    `metric.compute_metrics(...)` makes one and says what the arguments are.
+    """
+
+    def __init__(
+        self,
+        metric,
+        tokenizer,
+        references,
+        column=None,
+        also=(),
+        strip_prompt=False,
+        postprocess=None,
+        check_labels=None,
+        options=None,
+    ):
+        self._metrics = [(metric, dict(options or {})), *map(_with_options, as_list(also, "also"))]
+        self._embeddings = getattr(metric, "_trainer_rows", "texts") == "embeddings"
+        for one, settings in self._metrics:
+            _check_metric(one, settings, self._embeddings)
+        if not self._embeddings and not hasattr(tokenizer, "batch_decode"):
+            raise TypeError(f"tokenizer is {describe(tokenizer)}, expected a tokenizer or processor with batch_decode")
+        if check_labels not in (None, False, True):
+            raise ValueError(f"check_labels is {check_labels!r}, expected None, True or False")
+        self._tokenizer, self._strip_prompt, self._postprocess = tokenizer, strip_prompt, postprocess
+        self._check_labels = check_labels
+        # What a watched Trainer evaluates at the moment.
+        self._evaluated = None
+        self._set_sets(references, column)
+
+    def bind(self, references, column=None, **labels) -> None:
+        """Binds the references of another dataset, such as the test set before `trainer.predict(test)`.
+
+        Args:
+            references: One entry per row, or a dataset (or mapping, DataFrame) together with `column`; or a mapping
+                of names to several of either.
+            column: The name of the column that holds them; several names for pairs of ids.
+            labels: The options with one label per row (`by`, `clusters` and the like), where there were such.
+
+        Raises:
+            ValueError, TypeError: A row has no reference, or one of another kind (the message names the row), or
+                the labels of the rows that were bound before have none in their place.
+        """
+        unknown = [name for name in labels if name not in PER_ROW]
+        if unknown:
+            raise TypeError(f"bind has no option {unknown[0]!r}, expected some of {list(PER_ROW)}: others stay")
+        before = self._metrics
+        self._metrics = [(metric, _rebound(settings, labels, metric is before[0][0])) for metric, settings in before]
+        try:
+            for metric, settings in self._metrics:
+                _check_metric(metric, settings, self._embeddings)
+            self._set_sets(references, column)
+        except BaseException:
+            self._metrics = before
+            raise
+
+    def watch(self, trainer):
+        """Lets a Trainer say which dataset it evaluates: then each is scored by its own references, or not at all.
+
+        A dataset is known by being one that was bound, by its name in `eval_dataset`, or by holding the column of the
+        references itself, so that `trainer.predict(test)` needs no `bind`.
+
+        Args:
+            trainer: The Trainer that has this object as `compute_metrics`; three of its methods are wrapped.
+
+        Returns:
+            The Trainer.
+
+        Raises:
+            TypeError: It is none.
+        """
+        watch(trainer, self._begin, self._end)
+        return trainer
+
+    def reset(self) -> None:
+        """Forgets the rows of an evaluation that did not come to its end."""
+        self._rows = Evaluation(None if self._embeddings else self._read, self._check_labels is not False)
+
+    def __getstate__(self):
+        # Which dataset a Trainer evaluates means nothing in another process.
+        return {**self.__dict__, "_evaluated": None}
+
+    def __call__(self, eval_prediction, compute_result: bool = True) -> dict[str, float]:
+        """Takes the rows of a batch, or of all; scores all of them once, after the last.
+
+        Args:
+            eval_prediction: With `predictions`, `label_ids` and, for `strip_prompt`, `inputs`.
+            compute_result: False while batches follow; then nothing is scored and the result is empty.
+
+        Raises:
+            ValueError: There are more or fewer predictions than rows of references, logits in place of ids, or rows
+                that are (or may be) those of another dataset.
+        """
+        try:
+            for predictions, labels, inputs in _batches(eval_prediction):
+                self._add(predictions, labels, inputs)
+            return self._score(self._chosen()) if compute_result else {}
+        except BaseException:
+            self.reset()
+            raise
+
+    def _set_sets(self, references, column) -> None:
+        metric, settings = self._metrics[0][0], [settings for _, settings in self._metrics]
+        self._sets = read_sets(references, column, settings, metric._bind)
+        self._column, self._warned = column, False
+        self.reset()
+
+    def _begin(self, evaluated) -> None:
+        self.reset()
+        self._evaluated = evaluated
+
+    def _end(self) -> None:
+        self.reset()
+        self._evaluated = None
+
+    def _add(self, predictions, labels, inputs) -> None:
+        if self._embeddings:
+            rows = _embeddings(predictions)
+            size = len(rows[0])
+        else:
+            start = self._rows.count
+            ids = _rows_of_ids(predictions, start)
+            rows = self._decode(_without_prompts(ids, inputs, start) if self._strip_prompt else ids)
+            size = len(rows)
+        self._rows.add(rows, size, labels)
+
+    def _read(self, rows: list[list[int]]) -> list[str]:
+        return self._tokenizer.batch_decode(rows, skip_special_tokens=True)
+
+    def _decode(self, rows: list[list[int]]) -> list[str]:
+        texts = [text.strip() for text in self._read(rows)]
+        return texts if self._postprocess is None else [self._postprocess(text) for text in texts]
+
+    def _chosen(self):
+        """The set that was evaluated; warns once where that is likely alone."""
+        told = set_of(self._evaluated, self._sets, self._column, self._metrics[0][0]._bind)
+        dataset = None if self._evaluated is None else self._evaluated.dataset
+        strict = self._check_labels and not self._embeddings
+        found, doubt = choose(self._sets, told, self._rows, num_processes(), dataset, not strict)
+        if strict:
+            self._compare_labels(found.references)
+        elif doubt is not None and not self._warned:
+            warnings.warn(doubt, stacklevel=3)
+            self._warned = True
+        found.accept(self._rows, dataset)
+        return found
+
+    def _compare_labels(self, references: list) -> None:
+        """Whether each label is among its row's references: rows that came in another order score nonsense."""
+        if self._rows.labels is None:
+            raise ValueError("label_ids is None, expected labels where check_labels is True")
+        for row, (text, group) in enumerate(zip(self._read(self._rows.label_ids()), references)):
+            # A label may have been cut off at its greatest length.
+            if not any(plain(reference).startswith(plain(text)) for reference in _group(group)):
+                raise ValueError(f"label_ids[{row}] reads {text!r}, which is none of its references "
+                                 f"{describe(group)}: are the rows in the order of the dataset "
+                                 "(train_sampling_strategy='group_by_length' changes it)?")  # fmt: skip
+
+    def _score(self, chosen) -> dict[str, float]:
+        size, batches = len(chosen.references), self._rows.batches
+        if self._embeddings:
+            predictions = tuple(np.concatenate(side)[:size] for side in zip(*batches))
+        else:
+            predictions = [text for rows in batches for text in rows][:size]
+        self.reset()
+        results = {}
+        for (metric, _), options in zip(self._metrics, chosen.options):
+            compute = getattr(metric, "_score_rows", metric.compute)
+            found = compute(predictions=predictions, references=chosen.references, **options)
+            found = plain_floats(found)
+            taken = set(found) & set(results)
+            results.update({f"{_name(metric)}_{key}" if key in taken else key: found[key] for key in found})
+        return results
+
+
+def plain_floats(results: Mapping, prefix: str = "") -> dict[str, float]:
+    """Results as floats that a Trainer logs: nested ones are named by their path.
+
+    {"value", "count"} becomes its value, the two ends of an interval are called low and high, other lists are numbered
+    from 1.
+
+    Raises:
+        TypeError: A value is no number.
+
+    >>> plain_floats({"bleu4": 0.5, "per_answer_type": {"number": {"value": 1, "count": 3}}, "precisions": [1, 0.5]})
+    {'bleu4': 0.5, 'per_answer_type/number': 1.0, 'precisions/1': 1.0, 'precisions/2': 0.5}
+    """
+    found = {}
+    for key, value in results.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, Mapping) and set(value) == {"value", "count"}:
+            value = value["value"]
+        if isinstance(value, list | tuple):
+            interval = path.startswith("confidence_interval/") and len(value) == 2
+            value = dict(zip(("low", "high"), value)) if interval else dict(enumerate(value, start=1))
+        if isinstance(value, Mapping):
+            found.update(plain_floats(value, f"{path}/"))
+            continue
+        try:
+            found[path] = float(value)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{path} is {describe(value)}, expected a number that a Trainer can log") from error
+    return found
+
+
+def num_processes() -> int:
+    """How many processes take part in torch's process group; 1 where there is none."""
+    torch = sys.modules.get("torch")
+    distributed = torch.distributed if torch else None
+    if distributed and distributed.is_available() and distributed.is_initialized():
+        return distributed.get_world_size()
+    return 1
+
+
+def _with_options(item) -> tuple:
+    metric, options = item if isinstance(item, tuple) else (item, {})
+    return metric, dict(options)
+
+
+def _rebound(settings: dict, labels: dict, first: bool) -> dict:
+    """A metric's options with the labels of other rows: those of the rows before would group them silently."""
+    for key in PER_ROW:
+        if settings.get(key) is not None and key not in labels:
+            raise ValueError(f"{key} has one label per row of the dataset that was bound before, expected "
+                             f"bind(..., {key}=...) for the rows of this one")  # fmt: skip
+    return {**settings, **{key: value for key, value in labels.items() if first or key in settings}}
+
+
+def _name(metric) -> str:
+    return getattr(metric, "name", type(metric).__name__)
+
+
+def _check_metric(metric, options: Mapping, embeddings: bool) -> None:
+    """Says before training what would fail after the first evaluation."""
+    if not hasattr(metric, "compute"):
+        raise TypeError(f"also holds {describe(metric)}, expected loaded metrics, or pairs of one and its options")
+    if (getattr(metric, "_trainer_rows", "texts") == "embeddings") != embeddings:
+        raise ValueError(f"{_name(metric)} stands beside one of the other kind, expected texts in all or embeddings")
+    if getattr(metric, "num_process", 1) > 1:
+        raise ValueError(f"{_name(metric)} was loaded with num_process={metric.num_process}, expected 1: a Trainer "
+                         "gathers the rows of all processes itself")  # fmt: skip
+    if options.get("per_sample"):
+        raise ValueError("per_sample is True, which gives lists, expected what a Trainer can log")
+    known = inspect.signature(getattr(metric, "_compute", metric.compute)).parameters
+    unknown = [name for name in options if name not in known]
+    if unknown and not any(one.kind is one.VAR_KEYWORD for one in known.values()):
+        raise TypeError(f"{_name(metric)} has no option {unknown[0]!r}, expected some of {list(known)[2:]}")
+
+
+def _batches(eval_prediction) -> Iterator[tuple]:
+    """(predictions, labels, inputs) of all rows, or of each batch where `eval_do_concat_batches` is False."""
+    predictions, labels = eval_prediction.predictions, eval_prediction.label_ids
+    inputs = getattr(eval_prediction, "inputs", None)
+    if not isinstance(predictions, list):
+        yield predictions, labels, inputs
+        return
+    nothing = [None] * len(predictions)
+    yield from zip(predictions, nothing if labels is None else labels, nothing if inputs is None else inputs)
+
+
+def _rows_of_ids(predictions, start: int, place: str = "predictions") -> list[list[int]]:
+    """Rows of token ids, without what pads them."""
+    ids = array_of(first_of(predictions))
+    if ids.ndim != 2 or ids.dtype.kind not in "iu":
+        raise ValueError(f"{place} have shape {ids.shape} and type {ids.dtype}, expected token ids (rows, length): "
+                         "pass the metric's preprocess_logits_for_metrics to the Trainer, or "
+                         "predict_with_generate=True to its arguments")  # fmt: skip
+    negative = np.argwhere((ids < 0) & (ids != IGNORED))
+    if len(negative):
+        row, column = negative[0]
+        raise ValueError(f"{place}[{start + row}][{column}] is {ids[row, column]}, expected a token id or {IGNORED}")
+    return [row[kept].tolist() for row, kept in zip(ids, ids != IGNORED)]
+
+
+def _without_prompts(rows: list[list[int]], inputs, start: int) -> list[list[int]]:
+    """The rows behind their prompts, with which what a decoder alone generates begins."""
+    if inputs is None:
+        raise ValueError("strip_prompt found no prompts, expected include_for_metrics=['inputs'] in the arguments")
+    prompts = _rows_of_ids(inputs["input_ids"] if hasattr(inputs, "keys") else inputs, start, "inputs")
+    if len(prompts) != len(rows):
+        raise ValueError(f"{len(prompts)} prompts came with {len(rows)} predictions (batch_eval_metrics on several "
+                         "processes passes those of one), expected as many: use postprocess")  # fmt: skip
+    for number, (row, prompt) in enumerate(zip(rows, prompts), start=start):
+        if row[: len(prompt)] != prompt:
+            raise ValueError(f"predictions[{number}] does not begin with its prompt, expected strip_prompt=False for "
+                             "a model that does not repeat it")  # fmt: skip
+    return [row[len(prompt) :] for row, prompt in zip(rows, prompts)]
+
+
+def _embeddings(predictions) -> list[np.ndarray]:
+    """The two sides of paired rows."""
+    if not isinstance(predictions, tuple) or len(predictions) != 2:
+        found = f"a tuple of {len(predictions)}" if isinstance(predictions, tuple) else type(predictions).__name__
+        raise ValueError(f"predictions are {found}, expected (image embeddings, text embeddings): choose them of the "
+                         "model's outputs with Trainer's preprocess_logits_for_metrics")  # fmt: skip
+    sides = [array_of(side) for side in predictions]
+    shapes = [side.shape for side in sides]
+    if shapes[0] != shapes[1] or len(shapes[0]) != 2:
+        raise ValueError(f"image embeddings have shape {shapes[0]}, text embeddings {shapes[1]}, expected both (rows, "
+                         "dimensions)")  # fmt: skip
+    return sides
+
+
+def _group(references) -> list:
+    return [references] if isinstance(references, str) else references
+
+
+# ---- metrics/utils/base.py
+
+"""The contract of `compute` that all metrics share: checked input, one dictionary of results, a signature.
+
+`Checked` is a plain mixin, because evaluate's loader takes the first metric class that it meets.
+"""
+
+
+def features_of(*items) -> list:
+    """The schemas of a metric: for each kind of item (a feature of datasets), several references per sample or one."""
+    import datasets  # Takes a second, which the scores alone do not need.
+
+    return [
+        datasets.Features({"predictions": item, "references": reference})
+        for item in items
+        for reference in (datasets.Sequence(item), item)
+    ]
+
+
+class Checked:
+    """Mixin in front of `evaluate.Metric`: checks every item, scores without an Arrow round trip, leaves no lock.
+
+    A metric defines `_info`, `_compute` and `_signature(**options) -> (name, settings)`; `_check` where its inputs
+    are not captions.
+    """
+
+    _last_signature = None
+
+    def _check(self, predictions, references) -> tuple[list, list]:
+        return check_captions(predictions, references)
+
+    def _stored(self, predictions, references) -> tuple[list, list]:
+        """What evaluate stores of checked input."""
+        return predictions, references
+
+    def compute(self, *, predictions=None, references=None, **kwargs):
+        """Checks and scores what is passed, or what was added before."""
+        self._last_signature = None
+        if (predictions is None) != (references is None):
+            missing = "predictions" if predictions is None else "references"
+            raise ValueError(f"{missing} is None, expected both predictions and references (or neither, after add)")
+        if predictions is None and self.writer is None:
+            raise ValueError("there is nothing to score: pass predictions and references, or call add_batch before")
+        try:
+            if predictions is not None:
+                predictions, references = self._check(predictions, references)
+                if self.num_process == 1 and self.writer is None:
+                    return self._compute(predictions=predictions, references=references, **kwargs)
+                predictions, references = self._stored(predictions, references)
+            return super().compute(predictions=predictions, references=references, **kwargs)
+        except BaseException:
+            self.reset()
+            raise
+
+    def add_batch(self, *, predictions=None, references=None, **kwargs):
+        """Checks and stores a batch; a batch that Arrow cannot store forgets those before it too."""
+        predictions, references = self._stored(*self._check(predictions, references))
+        try:
+            super().add_batch(predictions=predictions, references=references, **kwargs)
+        except BaseException:
+            self.reset()
+            raise
+
+    def add(self, *, prediction=None, reference=None, **kwargs):
+        """Checks and stores one sample."""
+        self.add_batch(predictions=[prediction], references=[reference], **kwargs)
+
+    def compute_metrics(
+        self,
+        tokenizer=None,
+        references=None,
+        column=None,
+        also=(),
+        strip_prompt=False,
+        postprocess=None,
+        check_labels=None,
+        **options,
+    ):
+        """The callable that transformers' Trainer and Seq2SeqTrainer take as `compute_metrics`.
+
+        It works with `batch_eval_metrics=True` (all rows are scored together after the last batch) and on several
+        processes. A Trainer calls it where the evaluation dataset has labels.
+
+        A Trainer does not say which dataset the rows are of. `callback.watch(trainer)` makes it say so: then each
+        dataset is scored by its own references. Without it the rows are told by their number and by their labels,
+        which are compared with the dataset's column of labels, with those of the evaluation before, and, decoded,
+        with the references. Where these leave two sets or contradict the one, there is an error and no number; where
+        a single set is neither confirmed nor contradicted, a warning.
+
+        Args:
+            tokenizer: A tokenizer or processor with `batch_decode`; None for embeddings.
+            references: Those of each row of the evaluation dataset in its order, or the dataset itself. For
+                embeddings the image's id, or the ids of image and text; int or str. For several evaluation datasets
+                a mapping of their names in `eval_dataset` to either. A mapping of names of columns to lists is a
+                dataset where `column` is given.
+            column: The dataset's column that holds them; two names for pairs of ids.
+            also: Other loaded metrics that score the same rows, or pairs (metric, dict of its options).
+            strip_prompt: Takes off the prompt with which a decoder's generated rows begin; needs
+                `include_for_metrics=["inputs"]`.
+            postprocess: str -> str, applied to each decoded text.
+            check_labels: None compares labels as above. True also raises where a decoded label begins none of its
+                row's references, so that rows in another order than the dataset's are found. False looks at no
+                label: for those that change at random from one evaluation to the next and are no references.
+            options: Of `compute`, those with one label per row included. With several sets a mapping of their names
+                gives each its own, which one label per row needs.
+
+        Returns:
+            A `trainer.ComputeMetrics`; its `bind(references, column)` turns it to another dataset, its
+            `watch(trainer)` lets the Trainer say which one it evaluates. It returns floats: what is nested is named
+            such as `per_answer_type/number`.
+
+        Raises:
+            ValueError, TypeError: A row has no reference, or an option is unknown.
+        """
+        asked = (also, strip_prompt, postprocess, check_labels)
+        return ComputeMetrics(self, tokenizer, references, column, *asked, options)
+
+    @staticmethod
+    def preprocess_logits_for_metrics(logits, labels=None, shift=False):
+        """For the Trainer's argument of that name: keeps the likeliest tokens alone, see `trainer.token_ids`."""
+        return token_ids(logits, labels, shift)
+
+    def _bind(self, references) -> list:
+        """The references of a Trainer's evaluation dataset, checked."""
+        return self._stored(*self._check([""] * len(references), references))[1]
+
+    def reset(self) -> None:
+        """Forgets what was added, and removes its file and lock."""
+        if self.writer is not None:
+            self.writer.close()
+        locks = [self.filelock, *(getattr(self, "filelocks", None) or [])]
+        paths = [self.cache_file_name, *(getattr(self, "file_paths", None) or [])]
+        self.writer = self.buf_writer = self.data = None
+        self.filelock = self.cache_file_name = self.selected_feature_format = None
+        self.filelocks = self.file_paths = None
+        for lock in filter(None, locks):
+            lock.release()
+        for path in filter(None, paths):
+            for file in (path, f"{path}.lock"):
+                if os.path.exists(file):
+                    os.remove(file)
+
+    def _report(
+        self,
+        statistics,
+        score,
+        sample_scores,
+        per_sample=False,
+        confidence_level=None,
+        n_resamples=1000,
+        seed=0,
+        clusters=None,
+        by=None,
+    ) -> dict:
+        """What `compute` returns.
+
+        Args:
+            statistics: Of the samples (rows), name -> array.
+            score: The metric's formula, `score(statistics, weights=None)`.
+            sample_scores: statistics -> name -> array of one entry per sample, for `per_sample`.
+            per_sample: Adds these, as lists.
+            confidence_level, n_resamples, seed, clusters: Of the intervals, see `resampling.confidence_interval`;
+                a metric whose rows belong together passes clusters of its own.
+            by: One label per row; adds the scores of each label, see `resampling.score_by`.
+
+        Intervals of few samples come with a warning.
+
+        Raises:
+            ValueError, TypeError: An option is out of range, or labels are not one per row.
+        """
+        check_options(flags={"per_sample": per_sample})
+        how = (confidence_level, n_resamples, seed, clusters)
+        rows = len(next(iter(statistics.values())))
+        check_resampling(rows, *how)
+        results = score(statistics)
+        if confidence_level is not None:
+            warn_few(rows, clusters, by)
+            results["confidence_interval"] = confidence_interval(score, statistics, *how)
+        if by is not None:
+            results["by"] = score_by(score, statistics, by, *how)
+        if per_sample:
+            results["per_sample"] = {key: values.tolist() for key, values in sample_scores(statistics).items()}
+        return results
+
+    def signature(self, **options) -> str:
+        """Says how the last score was made, the number of references included; with options, or before any score,
+        how one would be made with these options."""
+        if self._last_signature and not options:
+            return self._last_signature
+        return signature(*self._signature(**options))
+
+    def _sign(self, references, **options) -> None:
+        name, settings = self._signature(**options)
+        self._last_signature = signature(name, {**settings, "refs": reference_counts(references)})
