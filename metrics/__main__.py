@@ -2,6 +2,8 @@
 
 import argparse
 import sys
+import warnings
+from contextlib import contextmanager
 
 from . import __version__
 from .cli import compare, export, push, score
@@ -25,10 +27,31 @@ def main(arguments: list[str] | None = None) -> int:
         module.add_arguments(command)
     options = parser.parse_args(arguments)
     try:
-        return _COMMANDS[options.command].run(options)
+        with _notes():
+            return _COMMANDS[options.command].run(options)
     except (ValueError, TypeError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+
+
+@contextmanager
+def _notes():
+    """Warnings as lines of their own, each text once: several steps of a command may give the same."""
+    usual, told = warnings.formatwarning, set()
+
+    def note(message, category, *place):
+        if category is not UserWarning:
+            return usual(message, category, *place)
+        line = f"note: {message}\n"
+        found = "" if line in told else line
+        told.add(line)
+        return found
+
+    warnings.formatwarning = note
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 if __name__ == "__main__":

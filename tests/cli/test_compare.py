@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import threading
 import warnings
 from pathlib import Path
@@ -55,6 +56,15 @@ def statistics(scoring, path):
     for row in json.loads(Path(REFERENCES).read_text())["annotations"]:
         references.setdefault(row["image_id"], []).append(row["caption"])
     return scoring.sample_statistics(list(captions.values()), [references[image] for image in captions])
+
+
+def test_a_warning_is_one_line_and_told_once(tmp_path):
+    predictions = write(tmp_path / "p.json", {"1": ["a dog runs fast"], "2": ["two men"]})
+    references = write(tmp_path / "r.json", {"1": ["a dog runs slowly"], "2": ["two men"]})
+    files = ["--predictions", predictions, predictions, "--references", references]
+    done = subprocess.run([sys.executable, "-m", "metrics", "compare", "bleu4", *files], cwd=ROOT, text=True,
+                          capture_output=True, timeout=120, check=True)  # fmt: skip
+    assert re.fullmatch(r"note: few n-grams for BLEU: [^\n]+\n", done.stderr)
 
 
 @pytest.mark.parametrize("name, scoring", [("cider", cider), ("bleu4", bleu4)])
