@@ -8,6 +8,8 @@ import os
 
 import numpy as np
 
+from .json_text import DoubledKey, unique_keys
+
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1"}
 
 
@@ -59,7 +61,9 @@ def _header(path: str) -> tuple[dict, int]:
         size = int.from_bytes(file.read(8), "little")
         text = file.read(size) if size <= os.path.getsize(path) else b""
     try:
-        header = json.loads(text)
+        header = json.loads(text, object_pairs_hook=unique_keys)
+    except DoubledKey as error:
+        raise ValueError(f"{path}: {error}") from error
     except ValueError:
         header = None
     if not isinstance(header, dict):

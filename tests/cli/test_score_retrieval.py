@@ -140,6 +140,7 @@ def test_safetensors_of_the_package(tmp_path):
     (b"", "is no safetensors file"),
     (b"\xff" * 20, "is no safetensors file"),
     (b"\x02" + b"\0" * 7 + b"[]", "is no safetensors file"),
+    (b"\x0f" + b"\0" * 7 + b'{"x":1,"x":{} }', "the key 'x' stands twice in one object"),
 ])
 def test_broken_safetensors(tmp_path, content, message):
     (tmp_path / "x.safetensors").write_bytes(content)
