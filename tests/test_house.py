@@ -7,7 +7,7 @@ from collections import defaultdict
 import pytest
 
 from metrics import names
-from metrics.publish.bundles import METRICS, SOURCES, bundles, hand_written
+from metrics.publish.bundles import METRICS, SOURCES, bundles, defined_names, hand_written
 
 PACKAGES = sorted(path.parent for path in METRICS.rglob("__init__.py"))
 # Scripts that are run from their folder, or copied with it, and stand in no package then.
@@ -98,6 +98,14 @@ def test_two_generated_files_and_all_others_by_hand(name):
         assert path.read_text(encoding="utf-8") == text, f"{path.name} has drifted: run make bundles"
     hand = {path.name for path in hand_written(folder)} | {"README.md", "requirements.txt"}
     assert {path.name for path in files} == hand | {path.name for path in made}
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_a_page_asks_of_the_metric_is_there(name):
+    folder = METRICS / name
+    pages = "".join((folder / file).read_text(encoding="utf-8") for file in ("app.py", "_page.py"))
+    for module, wanted in re.findall(r'part\("(\w+)"\)\.(\w+)', pages):
+        assert wanted in defined_names((folder / f"{module}.py").read_text(encoding="utf-8"))
 
 
 def function_imports(path):

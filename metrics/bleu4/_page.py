@@ -800,7 +800,7 @@ class NgramPage(CaptionPage):
 
     def tokens(self, texts: Sequence[str], options: dict) -> list[list[str]]:
         """The tokens that are scored."""
-        encoder = self.part("ngrams").Encoder(*self.encoding(options))
+        encoder = self.part("_shared").Encoder(*self.encoding(options))
         numbers, lengths = encoder.encode(texts)
         words, numbers = encoder.vocabulary, iter(numbers.tolist())
         return [[str(words[next(numbers)]) for _ in range(length)] for length in lengths.tolist()]
