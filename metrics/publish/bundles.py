@@ -166,7 +166,8 @@ def _check_names(modules: list[Module]) -> None:
     bound = {}
     for module in modules:
         own = [(name, module.path.name) for name in dict.fromkeys(module.defined)]
-        for name, origin in [*own, *((name, f"{where}.{what}") for where, what, name in module.imports)]:
+        brought = [(name, ".".join(filter(None, (where, what)))) for where, what, name in module.imports]
+        for name, origin in own + brought:
             if bound.setdefault(name, origin) != origin:
                 raise ValueError(f"{name} stands for {bound[name]} and for {origin}, expected one of them in a bundle")
 
