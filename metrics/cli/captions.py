@@ -1,16 +1,18 @@
 """Scores caption metrics on files, without importing evaluate (which takes seconds)."""
 
 import argparse
-import importlib
 from collections.abc import Callable
 from functools import partial
 
+from ..bleu4 import scoring as bleu4
+from ..cider import scoring as cider
 from ..files.captions import CaptionSet, pair_captions
 from ..utils.checks import reference_counts, signature
 from ..utils.ngrams import Encoder, caption_counts
 from .reports import Report, make_report
 
-METRICS = ("cider", "bleu4")
+_SCORING = {"cider": cider, "bleu4": bleu4}
+METRICS = tuple(_SCORING)
 ITEMS, ID = "images", "image_id"
 REQUIRED = ("predictions", "references")
 _SMOOTHINGS = {"true": True, "false": False, **{name: name for name in ("epsilon", "add-k", "exp", "coco")}}
@@ -84,7 +86,7 @@ def clusters(data: CaptionSet) -> None:
 
 
 def _report(name: str, counts: dict, data: CaptionSet, options: argparse.Namespace) -> Report:
-    scoring = importlib.import_module(f"...{name}.scoring", __name__)
+    scoring = _SCORING[name]
     counting, formula = _counting(name, options), _formula(name, options)
     if name == "cider":
         counting["document_frequencies"] = scoring.open_table(options.document_frequencies)

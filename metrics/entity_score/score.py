@@ -15,9 +15,13 @@ def main() -> None:
     parser.add_argument("--refe_path", required=True, help="likewise")
     parser.add_argument("--model_path", default="t5-base", help="a T5 model on the Hub, or a folder")
     options = parser.parse_args()
-    data = pair_captions(options.pred_path, options.refe_path)
     metric = evaluate.load(str(Path(__file__).with_name("entity_score.py")))
-    results = metric.compute(predictions=data.predictions, references=data.references, model_path=options.model_path)
+    try:
+        data = pair_captions(options.pred_path, options.refe_path)
+        captions = {"predictions": data.predictions, "references": data.references}
+        results = metric.compute(**captions, model_path=options.model_path)
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        parser.exit(2, f"error: {error}\n")
     print(metric.signature())
     for key, value in results.items():
         print(f"{key:<20} {value}")

@@ -66,6 +66,14 @@ def test_published_script(tmp_path, model, copied):
     assert "\nAverage: 0.80, Range: (0.80 - 0.80)\n" in result.stdout
 
 
+def test_published_script_names_what_is_wrong(tmp_path, model):
+    files = write(tmp_path, PREDICTIONS[:1])
+    done = subprocess.run([sys.executable, str(ROOT / "metrics" / "entity_score" / "score.py"), *files, *model[:2]],
+                          cwd=tmp_path, capture_output=True, text=True, timeout=300)  # fmt: skip
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "error: " in done.stderr and "no caption for 1 image id (a)" in done.stderr
+
+
 def test_a_model_that_cannot_be_loaded(tmp_path, capsys):
     pytest.importorskip("transformers")
     assert main(["score", "entity_score", *write(tmp_path), "--model-path", str(tmp_path / "none")]) == 2
