@@ -9,11 +9,12 @@ import sys
 import warnings
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, wraps
 from itertools import chain, islice
 from numbers import Integral
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
 
@@ -222,9 +223,13 @@ def signature(name: str, settings: dict) -> str:
     return "|".join([name, *(f"{key}:{value}" for key, value in shown.items() if value is not None)])
 
 
-def reference_counts(references: Iterable) -> str:
-    """The number of references per sample: "5", or "1-5" where it varies."""
-    sizes = set(map(len, references))
+def reference_counts(counts: Iterable[int]) -> str:
+    """The number of references per sample: "5", or "1-5" where it varies.
+
+    >>> reference_counts([1, 5, 2]), reference_counts([5, 5])
+    ('1-5', '5')
+    """
+    sizes = set(counts)
     return str(min(sizes)) if len(sizes) == 1 else f"{min(sizes)}-{max(sizes)}"
 
 
@@ -517,6 +522,185 @@ def joined(blocks: Iterator[list[dict]]) -> list[Resampled]:
 def percentiles(values: np.ndarray, confidence_level: float) -> list:
     tail = (1 - confidence_level) / 2
     return np.moveaxis(np.quantile(values, [tail, 1 - tail], axis=0), 0, -1).tolist()
+
+
+# ---- metrics/utils/scorers.py
+
+"""What a metric is to all that is built on it: a Scorer, whose fields are the metric's options, and what it finds.
+
+`compute`, a batch of a shard, a file on the command line and a reward hold the same Scorer, so that an option is
+stated once. Everything else (intervals, subgroups, results of samples, the signature) is made here, for all metrics.
+"""
+
+
+class Asked(NamedTuple):
+    """What is wanted beside the score; the same for every metric.
+
+    Attributes:
+        per_sample: The scores of every sample, as lists.
+        confidence_level, n_resamples, seed, clusters: Of the intervals, see `resampling.confidence_interval`; a
+            level of None wants none.
+        by: One label per sample, to score the samples of each label too; see `resampling.score_by`.
+    """
+
+    per_sample: bool = False
+    confidence_level: float | None = None
+    n_resamples: int = 1000
+    seed: int = 0
+    clusters: Sequence | None = None
+    by: Sequence | None = None
+
+    @property
+    def drawing(self) -> tuple:
+        """The arguments of `resampling.confidence_interval` behind score and statistics."""
+        return self.confidence_level, self.n_resamples, self.seed, self.clusters
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a Scorer finds in samples.
+
+    Attributes:
+        statistics: name -> array, first axis = row. A row is a sample, but for recall_at_k (a query).
+        num_references: How many references each sample has.
+        results: What stands beside the scores of the set.
+        samples: What stands beside the scores of each row: name -> list.
+        owner: (rows,): where rows are no samples, the sample of each.
+    """
+
+    statistics: Mapping[str, np.ndarray]
+    num_references: np.ndarray
+    results: Mapping = field(default_factory=dict)
+    samples: Mapping[str, list] = field(default_factory=dict)
+    owner: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class BaseScorer:
+    """A metric with its options. A metric's Scorer adds the options as fields, and says what is not the same for all.
+
+    Its first steps are `of`, which fits the options to texts or ids, and `check`.
+    """
+
+    # The metric's name and its folder.
+    NAME: ClassVar[str]
+    # Options on which no statistic depends: they change the score that is made of statistics.
+    OF_SCORE: ClassVar[tuple[str, ...]] = ()
+
+    def check(self) -> None:
+        """Refuses options that are out of range.
+
+        Raises:
+            ValueError, TypeError: One is.
+        """
+        raise NotImplementedError
+
+    def read(self, predictions, references) -> tuple[list, list]:
+        """Checks every item of samples and gives them as lists.
+
+        Raises:
+            ValueError, TypeError: One is wrong; the message names it.
+        """
+        raise NotImplementedError
+
+    def of(self, are_ids: bool) -> "BaseScorer":
+        """The same for samples that are ids, or texts."""
+        return self
+
+    def opened(self) -> "BaseScorer":
+        """The same with the files read that it names."""
+        return self
+
+    def encoder(self):
+        """What keeps what samples have in common, for the batches of one worker; None where there is no such thing."""
+        return None
+
+    def statistics(self, predictions: list, references: list, encoder=None) -> dict[str, np.ndarray]:
+        """The statistics of checked samples, name -> array, first axis = sample."""
+        raise NotImplementedError
+
+    def find(self, predictions: list, references: list, encoder=None, details: bool = False) -> Found:
+        """The statistics of checked samples and, with details, what else the metric says of them."""
+        return Found(self.statistics(predictions, references, encoder), counts_of(references))
+
+    def score(self, statistics: Mapping[str, np.ndarray], weights: np.ndarray | None = None) -> dict:
+        """The scores of a set; with weights (resamples, rows) every value is an array (resamples,)."""
+        raise NotImplementedError
+
+    def samples(self, statistics: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The scores of every row."""
+        raise NotImplementedError
+
+    def settings(self) -> tuple[str, dict]:
+        """Name and settings of the signature."""
+        raise NotImplementedError
+
+    def check_set(self, found: Found) -> None:
+        """Says, or refuses, what makes the score of a whole set mean little; of parts of it nothing is said."""
+
+    def clusters(self, found: Found, asked: Asked) -> Sequence | None:
+        """One label per row, of rows that are drawn as one; None where each is on its own."""
+        return asked.clusters
+
+    def score_by(self, found: Found, asked: Asked) -> dict:
+        """The scores of the samples of each label of `asked.by`."""
+        return score_by(self.score, found.statistics, asked.by, *asked.drawing)
+
+    def replace(self, **options) -> "BaseScorer":
+        """The same with other options."""
+        return replace(self, **options)
+
+    def signature(self, num_references: np.ndarray | None = None) -> str:
+        """The line that says how a score is made; with the numbers of references, where they are known."""
+        name, settings = self.settings()
+        refs = {} if num_references is None else {"refs": reference_counts(np.unique(num_references).tolist())}
+        return signature(name, {**settings, **refs})
+
+
+def results_of(scorer: BaseScorer, found: Found, asked: Asked) -> dict:
+    """What `compute` returns, wherever samples come from.
+
+    Args:
+        scorer: The metric.
+        found: What it found in the samples.
+        asked: What is wanted beside the score.
+
+    Returns:
+        The scores, what the metric says of the set beside them, and on request `confidence_interval`, `by` and
+        `per_sample`. Intervals of few samples come with a warning.
+
+    Raises:
+        ValueError, TypeError: Something asked for is out of range, or labels are not one per sample.
+    """
+    check_options(flags={"per_sample": asked.per_sample})
+    rows = len(next(iter(found.statistics.values())))
+    asked = asked._replace(clusters=scorer.clusters(found, asked))
+    check_resampling(rows, *asked.drawing)
+    results = {**scorer.score(found.statistics), **found.results}
+    if asked.confidence_level is not None:
+        warn_few(rows, asked.clusters, asked.by if found.owner is None else None)
+        results["confidence_interval"] = confidence_interval(scorer.score, found.statistics, *asked.drawing)
+    if asked.by is not None:
+        results["by"] = scorer.score_by(found, asked)
+    if asked.per_sample:
+        results["per_sample"] = samples_of(scorer, found)
+    # Once, and not for each label of `by`.
+    scorer.check_set(found)
+    return results
+
+
+def samples_of(scorer: BaseScorer, found: Found) -> dict[str, list]:
+    """The scores of every row, and what stands beside them, as lists."""
+    return {**{key: values.tolist() for key, values in scorer.samples(found.statistics).items()}, **found.samples}
+
+
+def counts_of(references: Sequence[Sequence]) -> np.ndarray:
+    """How many references each sample has.
+
+    >>> counts_of([["a cat"], ["a dog", "the dog"]]).tolist()
+    [1, 2]
+    """
+    return np.fromiter(map(len, references), np.int64, len(references))
 
 
 # ---- metrics/utils/evaluation_labels.py
@@ -1490,14 +1674,14 @@ def features_of(*items) -> list:
 class Checked:
     """Mixin in front of `evaluate.Metric`: checks every item, scores without an Arrow round trip, leaves no lock.
 
-    A metric defines `_info`, `_compute` and `_signature(**options) -> (name, settings)`; `_check` where its inputs
-    are not captions.
+    A metric defines `_info`, `_compute` and `_scorer`, the class of its Scorer.
     """
 
+    _scorer: type[BaseScorer]
     _last_signature = None
 
     def _check(self, predictions, references) -> tuple[list, list]:
-        return check_captions(predictions, references)
+        return self._scorer().read(predictions, references)
 
     def _stored(self, predictions, references) -> tuple[list, list]:
         """What evaluate stores of checked input."""
@@ -1610,46 +1794,10 @@ class Checked:
                 if os.path.exists(file):
                     os.remove(file)
 
-    def _report(
-        self,
-        statistics,
-        score,
-        sample_scores,
-        per_sample=False,
-        confidence_level=None,
-        n_resamples=1000,
-        seed=0,
-        clusters=None,
-        by=None,
-    ) -> dict:
-        """What `compute` returns.
-
-        Args:
-            statistics: Of the samples (rows), name -> array.
-            score: The metric's formula, `score(statistics, weights=None)`.
-            sample_scores: statistics -> name -> array of one entry per sample, for `per_sample`.
-            per_sample: Adds these, as lists.
-            confidence_level, n_resamples, seed, clusters: Of the intervals, see `resampling.confidence_interval`;
-                a metric whose rows belong together passes clusters of its own.
-            by: One label per row; adds the scores of each label, see `resampling.score_by`.
-
-        Intervals of few samples come with a warning.
-
-        Raises:
-            ValueError, TypeError: An option is out of range, or labels are not one per row.
-        """
-        check_options(flags={"per_sample": per_sample})
-        how = (confidence_level, n_resamples, seed, clusters)
-        rows = len(next(iter(statistics.values())))
-        check_resampling(rows, *how)
-        results = score(statistics)
-        if confidence_level is not None:
-            warn_few(rows, clusters, by)
-            results["confidence_interval"] = confidence_interval(score, statistics, *how)
-        if by is not None:
-            results["by"] = score_by(score, statistics, by, *how)
-        if per_sample:
-            results["per_sample"] = {key: values.tolist() for key, values in sample_scores(statistics).items()}
+    def _scored(self, scorer: BaseScorer, found: Found, asked: Asked) -> dict:
+        """What `compute` returns; notes how it was made."""
+        results = results_of(scorer, found, asked)
+        self._last_signature = scorer.signature(found.num_references)
         return results
 
     def signature(self, **options) -> str:
@@ -1657,11 +1805,7 @@ class Checked:
         how one would be made with these options."""
         if self._last_signature and not options:
             return self._last_signature
-        return signature(*self._signature(**options))
-
-    def _sign(self, references, **options) -> None:
-        name, settings = self._signature(**options)
-        self._last_signature = signature(name, {**settings, "refs": reference_counts(references)})
+        return self._scorer(**options).signature()
 
 
 # ---- metrics/utils/ptb_tables.py
@@ -2525,9 +2669,50 @@ def _first_of_run(values: np.ndarray) -> np.ndarray:
     return first
 
 
+class OrderCounts(NamedTuple):
+    """The n-grams of one order in many captions: its entries are the distinct (n-gram, caption) pairs.
+
+    Entries are sorted by n-gram, then caption; those of n-grams that occur once in all captions stand behind the
+    others. n-grams are numbered from 0.
+
+    Attributes:
+        gram: (entries,) int32, the n-gram's number.
+        caption: (entries,) int32.
+        times: (entries,) int32, how often the caption has the n-gram.
+        num_repeated: How many entries are of n-grams that recur.
+        heads: The entries, among those before num_repeated, where another n-gram or another sample begins.
+        parent: (n-grams,) int32, the number of an n-gram's first n - 1 tokens in the order below.
+        last: (n-grams,) int32, its last token.
+    """
+
+    gram: np.ndarray
+    caption: np.ndarray
+    times: np.ndarray
+    num_repeated: int
+    heads: np.ndarray
+    parent: np.ndarray
+    last: np.ndarray
+
+
+class CaptionCounts(NamedTuple):
+    """Candidates and references, tokenized and counted once for every metric that is made of n-grams.
+
+    Attributes:
+        sample: (captions,) int32, the sample of each; a sample's candidate stands before its references.
+        length: (captions,) int64, in tokens.
+        orders: One per order of n-grams.
+        vocabulary: The tokens that the numbers stand for.
+    """
+
+    sample: np.ndarray
+    length: np.ndarray
+    orders: list[OrderCounts]
+    vocabulary: list
+
+
 def count_ngrams(
     tokens: np.ndarray, lengths: np.ndarray, n: int, vocabulary_size: int, sample: np.ndarray | None = None
-) -> list[dict]:
+) -> list[OrderCounts]:
     """Counts the 1..n-grams of every caption.
 
     Args:
@@ -2538,19 +2723,14 @@ def count_ngrams(
         sample: The sample of each caption (int32, ascending); each caption is a sample of its own when absent.
 
     Returns:
-        One dict per order. Its entries are the distinct (n-gram, caption) pairs: `gram`, `caption` and `count`, all
-        int32, sorted by n-gram, then caption. Those of n-grams that occur once in all captions stand behind the
-        others, from entry `num_repeated` on. `heads` are the entries, among those before, where another n-gram or
-        another sample begins.
-        The n-grams are numbered from 0: `parent` is the number of an n-gram's first n - 1 tokens in the order below,
-        `last` its last token (int32).
+        What there is of each order.
 
     >>> encoder = Encoder("whitespace")
     >>> tokens, lengths = encoder.encode(["a b a", "a b"])
     >>> vocabulary = encoder.vocabulary
     >>> bigrams = count_ngrams(tokens, lengths, 2, len(vocabulary))[1]
-    >>> [(vocabulary[bigrams["parent"][g]], vocabulary[bigrams["last"][g]], c, k)
-    ...  for g, c, k in zip(bigrams["gram"], bigrams["caption"].tolist(), bigrams["count"].tolist())]
+    >>> [(vocabulary[bigrams.parent[g]], vocabulary[bigrams.last[g]], c, k)
+    ...  for g, c, k in zip(bigrams.gram, bigrams.caption.tolist(), bigrams.times.tolist())]
     [('a', 'b', 0, 1), ('a', 'b', 1, 1), ('b', 'a', 0, 1)]
     """
     sample = np.arange(len(lengths), dtype=np.int32) if sample is None else sample
@@ -2571,7 +2751,9 @@ def count_ngrams(
     return orders
 
 
-def _count_order(keys, starts, singles, parent_at, last_at, caption_at, sample) -> tuple[dict, np.ndarray, np.ndarray]:
+def _count_order(
+    keys, starts, singles, parent_at, last_at, caption_at, sample
+) -> tuple[OrderCounts, np.ndarray, np.ndarray]:
     """Sorts the n-grams at `starts` and numbers those at `singles`, each unique, behind them.
 
     Returns:
@@ -2593,22 +2775,23 @@ def _count_order(keys, starts, singles, parent_at, last_at, caption_at, sample) 
     entries, again = np.flatnonzero(is_entry), np.flatnonzero(~is_entry)
     gram, caption, first = gram[entries], caption[entries], first[entries]
     firsts = np.concatenate([positions[entries[first]], singles])
-    counted = {
-        "gram": np.concatenate([gram, gram_at[singles]]),
-        "caption": np.concatenate([caption, caption_at[singles]]),
-        "count": np.ones(len(entries) + len(singles), np.int32),
-        "num_repeated": len(entries),
-        "heads": np.flatnonzero(first | _first_of_run(sample[caption])),
-        "parent": parent_at[firsts],
-        "last": last_at[firsts],
-    }
-    np.add.at(counted["count"], np.searchsorted(entries, again) - 1, 1)
+    times = np.ones(len(entries) + len(singles), np.int32)
+    np.add.at(times, np.searchsorted(entries, again) - 1, 1)
+    counted = OrderCounts(
+        gram=np.concatenate([gram, gram_at[singles]]),
+        caption=np.concatenate([caption, caption_at[singles]]),
+        times=times,
+        num_repeated=len(entries),
+        heads=np.flatnonzero(first | _first_of_run(sample[caption])),
+        parent=parent_at[firsts],
+        last=last_at[firsts],
+    )
     return counted, gram_at, recurs_at
 
 
 def caption_counts(
     predictions: Sequence[str] | Sequence[Sequence[int]], references: Sequence[Sequence], n: int, encoder: Encoder
-) -> dict:
+) -> CaptionCounts:
     """Tokenizes and counts candidates and references once, for every metric that is made of n-grams.
 
     Args:
@@ -2618,13 +2801,12 @@ def caption_counts(
         encoder: What turns them into token numbers.
 
     Returns:
-        Plain data: `sample` (int32, the sample of each caption; a sample's candidate stands before its references),
-        `length` (int64, tokens of each caption), `orders` (see `count_ngrams`) and `vocabulary` (list of tokens).
+        What there is in them.
 
     Raises:
         ValueError, TypeError: see `Encoder.encode`.
 
-    >>> caption_counts(["a cat"], [["a cat sits", "the cat"]], 4, Encoder())["sample"].tolist()
+    >>> caption_counts(["a cat"], [["a cat sits", "the cat"]], 4, Encoder()).sample.tolist()
     [0, 0, 0]
     """
     captions = list(chain.from_iterable((candidate, *group) for candidate, group in zip(predictions, references)))
@@ -2633,9 +2815,4 @@ def caption_counts(
     del captions
     sample = np.repeat(np.arange(len(references), dtype=np.int32), captions_per_sample)
     vocabulary = encoder.vocabulary
-    return {
-        "sample": sample,
-        "length": lengths,
-        "orders": count_ngrams(tokens, lengths, n, len(vocabulary), sample),
-        "vocabulary": vocabulary,
-    }
+    return CaptionCounts(sample, lengths, count_ngrams(tokens, lengths, n, len(vocabulary), sample), vocabulary)

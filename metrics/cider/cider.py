@@ -13,17 +13,15 @@
 # limitations under the License.
 """CIDEr-D, CIDEr and CIDEr-R for image captions, with the numbers of COCO's evaluation and without Java."""
 
-from functools import partial
-
 import datasets
 import evaluate
 
-from ._shared import Checked, check_references, features_of
+from ._shared import Asked, Checked, check_references, features_of
 from .document_frequencies import DocumentFrequencies
 from .foreign_tables import read_pickle
 from .repetition import repetition_penalty
 from .reward import CiderReward
-from .scoring import open_table, sample_scores, sample_statistics, score, signature_settings
+from .scoring import Scorer
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
 _SIBLINGS = (read_pickle, repetition_penalty)
@@ -84,6 +82,8 @@ Examples:
 class Cider(Checked, evaluate.Metric):
     """The evaluate module; what CIDEr is stands in scoring.py."""
 
+    _scorer = Scorer
+
     def _info(self):
         text, ids = datasets.Value("string"), datasets.Sequence(datasets.Value("int64"))
         return evaluate.MetricInfo(
@@ -94,9 +94,6 @@ class Cider(Checked, evaluate.Metric):
             codebase_urls=["https://github.com/tylin/coco-caption", "https://github.com/vrama91/cider"],
             reference_urls=["https://arxiv.org/abs/1411.5726", "https://aclanthology.org/2021.wnut-1.39"],
         )
-
-    def _signature(self, **options):
-        return signature_settings(**options)
 
     def _compute(
         self,
@@ -117,22 +114,11 @@ class Cider(Checked, evaluate.Metric):
         clusters=None,
         by=None,
     ):
-        options = {
-            "variant": variant,
-            "n": n,
-            "sigma": sigma,
-            "tokenizer": tokenizer if isinstance(predictions[0], str) else "none",
-            "stem": stem,
-            "end_token": end_token,
-            # Opened once: for the score and for the signature.
-            "document_frequencies": open_table(document_frequencies),
-        }
-        statistics = sample_statistics(predictions, references, **options)
-        formula, samples = partial(score, scale=scale), partial(sample_scores, scale=scale)
-        asked = (per_sample, confidence_level, n_resamples, seed, clusters, by)
-        results = self._report(statistics, formula, samples, *asked)
-        self._sign(references, scale=scale, **options)
-        return results
+        options = (variant, n, sigma, scale, tokenizer, stem, end_token, document_frequencies)
+        # Opened once: for the score and for the signature.
+        scorer = Scorer(*options).opened().of(not isinstance(predictions[0], str))
+        asked = Asked(per_sample, confidence_level, n_resamples, seed, clusters, by)
+        return self._scored(scorer, scorer.find(predictions, references), asked)
 
     def document_frequencies(self, references, n=4, tokenizer="ptb", stem=False, end_token=None):
         """Counts a reference corpus once, for scores of single images, batches and rewards.

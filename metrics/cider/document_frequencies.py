@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ._shared import Encoder, check_end_token, check_options, count_ngrams, resolve
+from ._shared import Encoder, OrderCounts, check_end_token, check_options, count_ngrams, resolve
 from .foreign_tables import read_pickle
 
 _FORMAT = 1
@@ -27,15 +27,15 @@ _FILE_ERRORS = (
 _SETTINGS = ("num_images", "n", "tokenizer", "stem", "end_token", "final")
 
 
-def images_with_gram(order: dict, is_candidate: np.ndarray) -> np.ndarray:
+def images_with_gram(order: OrderCounts, is_candidate: np.ndarray) -> np.ndarray:
     """Number of samples that have each n-gram in a reference (n-grams,)."""
-    gram, in_reference = order["gram"], ~is_candidate[order["caption"]]
+    gram, in_reference = order.gram, ~is_candidate[order.caption]
     # A run is one n-gram in one sample: a reference has it unless the candidate stands there alone.
-    heads, end = order["heads"], order["num_repeated"]
+    heads, end = order.heads, order.num_repeated
     counted = heads[in_reference[heads] | (np.diff(heads, append=end) > 1)]
     alone = np.flatnonzero(in_reference[end:]) + end
-    return np.bincount(gram[counted], minlength=len(order["last"])) + np.bincount(
-        gram[alone], minlength=len(order["last"])
+    return np.bincount(gram[counted], minlength=len(order.last)) + np.bincount(
+        gram[alone], minlength=len(order.last)
     )
 
 
@@ -105,7 +105,7 @@ class DocumentFrequencies:
         levels, renumber, nobody = [], np.zeros(1, np.int64), np.zeros(len(sample), bool)
         for order in count_ngrams(tokens, lengths, n, len(vocabulary), sample):
             frequency = images_with_gram(order, nobody)
-            level, renumber = _level(renumber[order["parent"]], order["last"], frequency, len(vocabulary))
+            level, renumber = _level(renumber[order.parent], order.last, frequency, len(vocabulary))
             levels.append(level)
         # A corpus of empty captions has no token to tell texts from ids.
         name = resolve(tokenizer).name if not vocabulary or isinstance(vocabulary[0], str) else "none"
@@ -122,7 +122,7 @@ class DocumentFrequencies:
             frequency = int(counts[parent])
         return frequency if len(gram) <= self.n else 0
 
-    def look_up(self, orders: list[dict], vocabulary: list) -> list[np.ndarray]:
+    def look_up(self, orders: list[OrderCounts], vocabulary: list) -> list[np.ndarray]:
         """Document frequencies of counted n-grams.
 
         Args:
@@ -135,7 +135,7 @@ class DocumentFrequencies:
         number_of = np.fromiter((self._number_of.get(token, -1) for token in vocabulary), np.int64, len(vocabulary))
         frequencies, place = [], np.zeros(1, np.int64)
         for order, (keys, counts) in zip(orders, self.levels):
-            parent, last = place[order["parent"]], number_of[order["last"]]
+            parent, last = place[order.parent], number_of[order.last]
             key = np.where((parent < 0) | (last < 0), -1, parent * len(self.vocabulary) + last)
             # Nothing as long as the table is copied: it may be a thousand times as long as a batch.
             found = np.searchsorted(keys, key)

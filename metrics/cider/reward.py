@@ -26,7 +26,7 @@ from ._shared import (
     resolve,
 )
 from .document_frequencies import DocumentFrequencies
-from .scoring import VARIANTS, check_images, length_penalty, sample_scores, sample_statistics
+from .scoring import VARIANTS, Scorer, check_images, length_penalty
 
 _BITS = 16
 _NO_GRAM = np.uint64((1 << 64) - 1)
@@ -181,7 +181,7 @@ class CiderReward:
             # References are checked where they are new; here all are, so that the right row is named.
             check_references(references)
             raise
-        return sample_scores({"similarity": similarity}, self._scale)["cider"]
+        return Scorer(scale=self._scale).samples({"similarity": similarity})["cider"]
 
     def __getstate__(self):
         kept = ("_encoder", "_groups", "_packed_table", "_lock")
@@ -241,7 +241,8 @@ class CiderReward:
     def _general_similarity(self, candidates: list, references: list) -> np.ndarray:
         groups = self._with_ends(self._checked_groups(references))
         counts = caption_counts(candidates, groups, self._options["n"], self._new_encoder())
-        return sample_statistics(counts=counts, document_frequencies=self._table, **self._options)["similarity"]
+        scorer = Scorer(document_frequencies=self._table, **self._options)
+        return scorer.statistics_of_counts(counts)["similarity"]
 
     def _with_ends(self, groups: list[list]) -> list[list]:
         end = self._options["end_token"]

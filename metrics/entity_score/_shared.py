@@ -11,10 +11,11 @@ import sys
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, wraps
 from itertools import chain
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
 
@@ -223,9 +224,13 @@ def signature(name: str, settings: dict) -> str:
     return "|".join([name, *(f"{key}:{value}" for key, value in shown.items() if value is not None)])
 
 
-def reference_counts(references: Iterable) -> str:
-    """The number of references per sample: "5", or "1-5" where it varies."""
-    sizes = set(map(len, references))
+def reference_counts(counts: Iterable[int]) -> str:
+    """The number of references per sample: "5", or "1-5" where it varies.
+
+    >>> reference_counts([1, 5, 2]), reference_counts([5, 5])
+    ('1-5', '5')
+    """
+    sizes = set(counts)
     return str(min(sizes)) if len(sizes) == 1 else f"{min(sizes)}-{max(sizes)}"
 
 
@@ -518,6 +523,185 @@ def joined(blocks: Iterator[list[dict]]) -> list[Resampled]:
 def percentiles(values: np.ndarray, confidence_level: float) -> list:
     tail = (1 - confidence_level) / 2
     return np.moveaxis(np.quantile(values, [tail, 1 - tail], axis=0), 0, -1).tolist()
+
+
+# ---- metrics/utils/scorers.py
+
+"""What a metric is to all that is built on it: a Scorer, whose fields are the metric's options, and what it finds.
+
+`compute`, a batch of a shard, a file on the command line and a reward hold the same Scorer, so that an option is
+stated once. Everything else (intervals, subgroups, results of samples, the signature) is made here, for all metrics.
+"""
+
+
+class Asked(NamedTuple):
+    """What is wanted beside the score; the same for every metric.
+
+    Attributes:
+        per_sample: The scores of every sample, as lists.
+        confidence_level, n_resamples, seed, clusters: Of the intervals, see `resampling.confidence_interval`; a
+            level of None wants none.
+        by: One label per sample, to score the samples of each label too; see `resampling.score_by`.
+    """
+
+    per_sample: bool = False
+    confidence_level: float | None = None
+    n_resamples: int = 1000
+    seed: int = 0
+    clusters: Sequence | None = None
+    by: Sequence | None = None
+
+    @property
+    def drawing(self) -> tuple:
+        """The arguments of `resampling.confidence_interval` behind score and statistics."""
+        return self.confidence_level, self.n_resamples, self.seed, self.clusters
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a Scorer finds in samples.
+
+    Attributes:
+        statistics: name -> array, first axis = row. A row is a sample, but for recall_at_k (a query).
+        num_references: How many references each sample has.
+        results: What stands beside the scores of the set.
+        samples: What stands beside the scores of each row: name -> list.
+        owner: (rows,): where rows are no samples, the sample of each.
+    """
+
+    statistics: Mapping[str, np.ndarray]
+    num_references: np.ndarray
+    results: Mapping = field(default_factory=dict)
+    samples: Mapping[str, list] = field(default_factory=dict)
+    owner: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class BaseScorer:
+    """A metric with its options. A metric's Scorer adds the options as fields, and says what is not the same for all.
+
+    Its first steps are `of`, which fits the options to texts or ids, and `check`.
+    """
+
+    # The metric's name and its folder.
+    NAME: ClassVar[str]
+    # Options on which no statistic depends: they change the score that is made of statistics.
+    OF_SCORE: ClassVar[tuple[str, ...]] = ()
+
+    def check(self) -> None:
+        """Refuses options that are out of range.
+
+        Raises:
+            ValueError, TypeError: One is.
+        """
+        raise NotImplementedError
+
+    def read(self, predictions, references) -> tuple[list, list]:
+        """Checks every item of samples and gives them as lists.
+
+        Raises:
+            ValueError, TypeError: One is wrong; the message names it.
+        """
+        raise NotImplementedError
+
+    def of(self, are_ids: bool) -> "BaseScorer":
+        """The same for samples that are ids, or texts."""
+        return self
+
+    def opened(self) -> "BaseScorer":
+        """The same with the files read that it names."""
+        return self
+
+    def encoder(self):
+        """What keeps what samples have in common, for the batches of one worker; None where there is no such thing."""
+        return None
+
+    def statistics(self, predictions: list, references: list, encoder=None) -> dict[str, np.ndarray]:
+        """The statistics of checked samples, name -> array, first axis = sample."""
+        raise NotImplementedError
+
+    def find(self, predictions: list, references: list, encoder=None, details: bool = False) -> Found:
+        """The statistics of checked samples and, with details, what else the metric says of them."""
+        return Found(self.statistics(predictions, references, encoder), counts_of(references))
+
+    def score(self, statistics: Mapping[str, np.ndarray], weights: np.ndarray | None = None) -> dict:
+        """The scores of a set; with weights (resamples, rows) every value is an array (resamples,)."""
+        raise NotImplementedError
+
+    def samples(self, statistics: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The scores of every row."""
+        raise NotImplementedError
+
+    def settings(self) -> tuple[str, dict]:
+        """Name and settings of the signature."""
+        raise NotImplementedError
+
+    def check_set(self, found: Found) -> None:
+        """Says, or refuses, what makes the score of a whole set mean little; of parts of it nothing is said."""
+
+    def clusters(self, found: Found, asked: Asked) -> Sequence | None:
+        """One label per row, of rows that are drawn as one; None where each is on its own."""
+        return asked.clusters
+
+    def score_by(self, found: Found, asked: Asked) -> dict:
+        """The scores of the samples of each label of `asked.by`."""
+        return score_by(self.score, found.statistics, asked.by, *asked.drawing)
+
+    def replace(self, **options) -> "BaseScorer":
+        """The same with other options."""
+        return replace(self, **options)
+
+    def signature(self, num_references: np.ndarray | None = None) -> str:
+        """The line that says how a score is made; with the numbers of references, where they are known."""
+        name, settings = self.settings()
+        refs = {} if num_references is None else {"refs": reference_counts(np.unique(num_references).tolist())}
+        return signature(name, {**settings, **refs})
+
+
+def results_of(scorer: BaseScorer, found: Found, asked: Asked) -> dict:
+    """What `compute` returns, wherever samples come from.
+
+    Args:
+        scorer: The metric.
+        found: What it found in the samples.
+        asked: What is wanted beside the score.
+
+    Returns:
+        The scores, what the metric says of the set beside them, and on request `confidence_interval`, `by` and
+        `per_sample`. Intervals of few samples come with a warning.
+
+    Raises:
+        ValueError, TypeError: Something asked for is out of range, or labels are not one per sample.
+    """
+    check_options(flags={"per_sample": asked.per_sample})
+    rows = len(next(iter(found.statistics.values())))
+    asked = asked._replace(clusters=scorer.clusters(found, asked))
+    check_resampling(rows, *asked.drawing)
+    results = {**scorer.score(found.statistics), **found.results}
+    if asked.confidence_level is not None:
+        warn_few(rows, asked.clusters, asked.by if found.owner is None else None)
+        results["confidence_interval"] = confidence_interval(scorer.score, found.statistics, *asked.drawing)
+    if asked.by is not None:
+        results["by"] = scorer.score_by(found, asked)
+    if asked.per_sample:
+        results["per_sample"] = samples_of(scorer, found)
+    # Once, and not for each label of `by`.
+    scorer.check_set(found)
+    return results
+
+
+def samples_of(scorer: BaseScorer, found: Found) -> dict[str, list]:
+    """The scores of every row, and what stands beside them, as lists."""
+    return {**{key: values.tolist() for key, values in scorer.samples(found.statistics).items()}, **found.samples}
+
+
+def counts_of(references: Sequence[Sequence]) -> np.ndarray:
+    """How many references each sample has.
+
+    >>> counts_of([["a cat"], ["a dog", "the dog"]]).tolist()
+    [1, 2]
+    """
+    return np.fromiter(map(len, references), np.int64, len(references))
 
 
 # ---- metrics/utils/evaluation_labels.py
@@ -1491,14 +1675,14 @@ def features_of(*items) -> list:
 class Checked:
     """Mixin in front of `evaluate.Metric`: checks every item, scores without an Arrow round trip, leaves no lock.
 
-    A metric defines `_info`, `_compute` and `_signature(**options) -> (name, settings)`; `_check` where its inputs
-    are not captions.
+    A metric defines `_info`, `_compute` and `_scorer`, the class of its Scorer.
     """
 
+    _scorer: type[BaseScorer]
     _last_signature = None
 
     def _check(self, predictions, references) -> tuple[list, list]:
-        return check_captions(predictions, references)
+        return self._scorer().read(predictions, references)
 
     def _stored(self, predictions, references) -> tuple[list, list]:
         """What evaluate stores of checked input."""
@@ -1611,46 +1795,10 @@ class Checked:
                 if os.path.exists(file):
                     os.remove(file)
 
-    def _report(
-        self,
-        statistics,
-        score,
-        sample_scores,
-        per_sample=False,
-        confidence_level=None,
-        n_resamples=1000,
-        seed=0,
-        clusters=None,
-        by=None,
-    ) -> dict:
-        """What `compute` returns.
-
-        Args:
-            statistics: Of the samples (rows), name -> array.
-            score: The metric's formula, `score(statistics, weights=None)`.
-            sample_scores: statistics -> name -> array of one entry per sample, for `per_sample`.
-            per_sample: Adds these, as lists.
-            confidence_level, n_resamples, seed, clusters: Of the intervals, see `resampling.confidence_interval`;
-                a metric whose rows belong together passes clusters of its own.
-            by: One label per row; adds the scores of each label, see `resampling.score_by`.
-
-        Intervals of few samples come with a warning.
-
-        Raises:
-            ValueError, TypeError: An option is out of range, or labels are not one per row.
-        """
-        check_options(flags={"per_sample": per_sample})
-        how = (confidence_level, n_resamples, seed, clusters)
-        rows = len(next(iter(statistics.values())))
-        check_resampling(rows, *how)
-        results = score(statistics)
-        if confidence_level is not None:
-            warn_few(rows, clusters, by)
-            results["confidence_interval"] = confidence_interval(score, statistics, *how)
-        if by is not None:
-            results["by"] = score_by(score, statistics, by, *how)
-        if per_sample:
-            results["per_sample"] = {key: values.tolist() for key, values in sample_scores(statistics).items()}
+    def _scored(self, scorer: BaseScorer, found: Found, asked: Asked) -> dict:
+        """What `compute` returns; notes how it was made."""
+        results = results_of(scorer, found, asked)
+        self._last_signature = scorer.signature(found.num_references)
         return results
 
     def signature(self, **options) -> str:
@@ -1658,11 +1806,174 @@ class Checked:
         how one would be made with these options."""
         if self._last_signature and not options:
             return self._last_signature
-        return signature(*self._signature(**options))
+        return self._scorer(**options).signature()
 
-    def _sign(self, references, **options) -> None:
-        name, settings = self._signature(**options)
-        self._last_signature = signature(name, {**settings, "refs": reference_counts(references)})
+
+# ---- metrics/files/json_text.py
+
+"""JSON as a text that nobody checked before: UTF-8 with or without a mark, and no key twice."""
+
+
+class DoubledKey(ValueError):
+    """An object of a JSON file has a key twice, so that one of two values would be lost."""
+
+
+def unique_keys(pairs: list[tuple[str, object]]) -> dict:
+    """An object of a JSON file, for `object_pairs_hook`.
+
+    Raises:
+        DoubledKey: A key stands in it twice; the message names it.
+
+    >>> json.loads('{"1": "a cat", "2": "a dog"}', object_pairs_hook=unique_keys)
+    {'1': 'a cat', '2': 'a dog'}
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise DoubledKey(f"the key {twice!r} stands twice in one object, expected once")
+    return found
+
+
+def read_json(path: str):
+    """Reads a JSON file.
+
+    Raises:
+        ValueError: It is not JSON, or not UTF-8, or an object in it has a key twice.
+        OSError: It cannot be opened.
+    """
+    with open(path, encoding="utf-8-sig") as file:
+        try:
+            return json.load(file, object_pairs_hook=unique_keys)
+        except DoubledKey as error:
+            raise ValueError(f"{path}: {error}") from error
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ValueError(f"{path} is not a JSON file: {error}") from error
+
+
+# ---- metrics/files/captions.py
+
+"""Files of the field -> predictions and references.
+
+Captions come as COCO's annotation file (a dict whose `annotations` list holds image_id and caption), as a results list
+of {image_id, caption}, or as pycocoevalcap takes them, {image id: [caption, ...]}. Ids are compared as text, so that
+42 and "42" are the same image.
+"""
+
+
+class CaptionSet(NamedTuple):
+    """Candidates and references of the same images, in the order of the predictions file.
+
+    Attributes:
+        ids: Image ids, as text.
+        predictions: One caption per image.
+        references: The captions of each image.
+        left_out: Number of ids that only one of the two files has, and that were left out on request.
+    """
+
+    ids: list[str]
+    predictions: list[str]
+    references: list[list[str]]
+    left_out: int
+
+
+def read_captions(path: str) -> list[tuple[str, str]]:
+    """Reads (image id, caption) pairs from one of the three formats.
+
+    Raises:
+        ValueError: The file has another shape; the message names the place.
+    """
+    content = read_json(path)
+    place = path
+    if isinstance(content, dict):
+        if "annotations" not in content:
+            return _captions_by_id(content, path)
+        content, place = content["annotations"], f"{path}: annotations"
+    if not isinstance(content, list):
+        raise ValueError(f"{place} is {type(content).__name__}, expected a list of {{image_id, caption}}")
+    return [_caption(row, f"{place}[{number}]") for number, row in enumerate(content)]
+
+
+def _captions_by_id(content: dict, path: str) -> list[tuple[str, str]]:
+    groups = {image_id: [group] if isinstance(group, str) else group for image_id, group in content.items()}
+    for image_id, group in groups.items():
+        if not isinstance(group, list) or not group or not all(isinstance(caption, str) for caption in group):
+            raise ValueError(
+                f"{path} is a dict with the key {image_id!r}, expected annotations among the keys, or a list of "
+                "captions under every image id"
+            )
+    return [(image_id, caption) for image_id, group in groups.items() for caption in group]
+
+
+def _caption(row, place: str) -> tuple[str, str]:
+    if not isinstance(row, dict) or not {"image_id", "caption"} <= row.keys():
+        raise ValueError(f"{place} is {str(row)[:60]}, expected a dict with image_id and caption")
+    image_id, caption = row["image_id"], row["caption"]
+    if isinstance(image_id, bool) or not isinstance(image_id, int | str):
+        raise ValueError(f"{place}: image_id is {image_id!r}, expected int or str")
+    if not isinstance(caption, str):
+        raise ValueError(f"{place}: caption is {caption!r}, expected str")
+    return str(image_id), caption
+
+
+def captions_by_image(path: str) -> dict[str, list[str]]:
+    """Reads the captions of each image, in the order of the file.
+
+    Raises:
+        ValueError: see `read_captions`.
+    """
+    groups: dict[str, list[str]] = {}
+    for image_id, caption in read_captions(path):
+        groups.setdefault(image_id, []).append(caption)
+    return groups
+
+
+def pair_captions(predictions_path: str, references_path: str, allow_missing: bool = False) -> CaptionSet:
+    """Brings the captions of two files together by image id.
+
+    Args:
+        predictions_path: One caption per image.
+        references_path: Any number of captions per image.
+        allow_missing: Leaves out ids that only one of the files has, instead of an error.
+
+    Raises:
+        ValueError: An id has two predictions, or ids are missing or unknown; a few of them are named.
+    """
+    references = captions_by_image(references_path)
+    pairs = read_captions(predictions_path)
+    predictions = dict(pairs)
+    if len(predictions) < len(pairs):
+        seen: set[str] = set()
+        twice = [image_id for image_id, _ in pairs if image_id in seen or seen.add(image_id)]
+        raise ValueError(f"{predictions_path} has more than one caption for {name_some(dict.fromkeys(twice))}")
+    missing = [image_id for image_id in references if image_id not in predictions]
+    unknown = [image_id for image_id in predictions if image_id not in references]
+    _check_ids(missing, unknown, predictions_path, references_path, allow_missing)
+    ids = [image_id for image_id in predictions if image_id in references]
+    if not ids:
+        raise ValueError(f"{predictions_path} and {references_path} have no image id in common")
+    return CaptionSet(ids, [predictions[i] for i in ids], [references[i] for i in ids], len(missing) + len(unknown))
+
+
+def _check_ids(missing, unknown, predictions_path, references_path, allow_missing) -> None:
+    problems = []
+    if missing:
+        problems.append(f"{predictions_path} has no caption for {name_some(missing)} of {references_path}")
+    if unknown:
+        problems.append(f"{references_path} has no caption for {name_some(unknown)} of {predictions_path}")
+    if problems and not allow_missing:
+        raise ValueError("; ".join(problems) + " (--allow-missing scores the others)")
+
+
+def name_some(ids: Iterable[str], kind: str = "image id", most: int = 5) -> str:
+    """Counts ids and names the first few.
+
+    >>> name_some(["3", "4", "5"], most=2)
+    '3 image ids (3, 4 and 1 more)'
+    """
+    ids = list(ids)
+    more = f" and {len(ids) - most} more" if len(ids) > most else ""
+    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(ids[:most])}{more})"
 
 
 # ---- metrics/utils/stamps.py
@@ -1959,173 +2270,6 @@ def _load(path: str, device: str, dtype: str) -> _Parts:
         ) from error
     check_tokenizer(tokenizer, model.config.vocab_size, f"the tokenizer of {path!r}")
     return _Parts(tokenizer, model.to(device=device, dtype=getattr(torch, dtype)).eval(), _StateCache())
-
-
-# ---- metrics/files/json_text.py
-
-"""JSON as a text that nobody checked before: UTF-8 with or without a mark, and no key twice."""
-
-
-class DoubledKey(ValueError):
-    """An object of a JSON file has a key twice, so that one of two values would be lost."""
-
-
-def unique_keys(pairs: list[tuple[str, object]]) -> dict:
-    """An object of a JSON file, for `object_pairs_hook`.
-
-    Raises:
-        DoubledKey: A key stands in it twice; the message names it.
-
-    >>> json.loads('{"1": "a cat", "2": "a dog"}', object_pairs_hook=unique_keys)
-    {'1': 'a cat', '2': 'a dog'}
-    """
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise DoubledKey(f"the key {twice!r} stands twice in one object, expected once")
-    return found
-
-
-def read_json(path: str):
-    """Reads a JSON file.
-
-    Raises:
-        ValueError: It is not JSON, or not UTF-8, or an object in it has a key twice.
-        OSError: It cannot be opened.
-    """
-    with open(path, encoding="utf-8-sig") as file:
-        try:
-            return json.load(file, object_pairs_hook=unique_keys)
-        except DoubledKey as error:
-            raise ValueError(f"{path}: {error}") from error
-        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ValueError(f"{path} is not a JSON file: {error}") from error
-
-
-# ---- metrics/files/captions.py
-
-"""Files of the field -> predictions and references.
-
-Captions come as COCO's annotation file (a dict whose `annotations` list holds image_id and caption), as a results list
-of {image_id, caption}, or as pycocoevalcap takes them, {image id: [caption, ...]}. Ids are compared as text, so that
-42 and "42" are the same image.
-"""
-
-
-class CaptionSet(NamedTuple):
-    """Candidates and references of the same images, in the order of the predictions file.
-
-    Attributes:
-        ids: Image ids, as text.
-        predictions: One caption per image.
-        references: The captions of each image.
-        left_out: Number of ids that only one of the two files has, and that were left out on request.
-    """
-
-    ids: list[str]
-    predictions: list[str]
-    references: list[list[str]]
-    left_out: int
-
-
-def read_captions(path: str) -> list[tuple[str, str]]:
-    """Reads (image id, caption) pairs from one of the three formats.
-
-    Raises:
-        ValueError: The file has another shape; the message names the place.
-    """
-    content = read_json(path)
-    place = path
-    if isinstance(content, dict):
-        if "annotations" not in content:
-            return _captions_by_id(content, path)
-        content, place = content["annotations"], f"{path}: annotations"
-    if not isinstance(content, list):
-        raise ValueError(f"{place} is {type(content).__name__}, expected a list of {{image_id, caption}}")
-    return [_caption(row, f"{place}[{number}]") for number, row in enumerate(content)]
-
-
-def _captions_by_id(content: dict, path: str) -> list[tuple[str, str]]:
-    groups = {image_id: [group] if isinstance(group, str) else group for image_id, group in content.items()}
-    for image_id, group in groups.items():
-        if not isinstance(group, list) or not group or not all(isinstance(caption, str) for caption in group):
-            raise ValueError(
-                f"{path} is a dict with the key {image_id!r}, expected annotations among the keys, or a list of "
-                "captions under every image id"
-            )
-    return [(image_id, caption) for image_id, group in groups.items() for caption in group]
-
-
-def _caption(row, place: str) -> tuple[str, str]:
-    if not isinstance(row, dict) or not {"image_id", "caption"} <= row.keys():
-        raise ValueError(f"{place} is {str(row)[:60]}, expected a dict with image_id and caption")
-    image_id, caption = row["image_id"], row["caption"]
-    if isinstance(image_id, bool) or not isinstance(image_id, int | str):
-        raise ValueError(f"{place}: image_id is {image_id!r}, expected int or str")
-    if not isinstance(caption, str):
-        raise ValueError(f"{place}: caption is {caption!r}, expected str")
-    return str(image_id), caption
-
-
-def captions_by_image(path: str) -> dict[str, list[str]]:
-    """Reads the captions of each image, in the order of the file.
-
-    Raises:
-        ValueError: see `read_captions`.
-    """
-    groups: dict[str, list[str]] = {}
-    for image_id, caption in read_captions(path):
-        groups.setdefault(image_id, []).append(caption)
-    return groups
-
-
-def pair_captions(predictions_path: str, references_path: str, allow_missing: bool = False) -> CaptionSet:
-    """Brings the captions of two files together by image id.
-
-    Args:
-        predictions_path: One caption per image.
-        references_path: Any number of captions per image.
-        allow_missing: Leaves out ids that only one of the files has, instead of an error.
-
-    Raises:
-        ValueError: An id has two predictions, or ids are missing or unknown; a few of them are named.
-    """
-    references = captions_by_image(references_path)
-    pairs = read_captions(predictions_path)
-    predictions = dict(pairs)
-    if len(predictions) < len(pairs):
-        seen: set[str] = set()
-        twice = [image_id for image_id, _ in pairs if image_id in seen or seen.add(image_id)]
-        raise ValueError(f"{predictions_path} has more than one caption for {name_some(dict.fromkeys(twice))}")
-    missing = [image_id for image_id in references if image_id not in predictions]
-    unknown = [image_id for image_id in predictions if image_id not in references]
-    _check_ids(missing, unknown, predictions_path, references_path, allow_missing)
-    ids = [image_id for image_id in predictions if image_id in references]
-    if not ids:
-        raise ValueError(f"{predictions_path} and {references_path} have no image id in common")
-    return CaptionSet(ids, [predictions[i] for i in ids], [references[i] for i in ids], len(missing) + len(unknown))
-
-
-def _check_ids(missing, unknown, predictions_path, references_path, allow_missing) -> None:
-    problems = []
-    if missing:
-        problems.append(f"{predictions_path} has no caption for {name_some(missing)} of {references_path}")
-    if unknown:
-        problems.append(f"{references_path} has no caption for {name_some(unknown)} of {predictions_path}")
-    if problems and not allow_missing:
-        raise ValueError("; ".join(problems) + " (--allow-missing scores the others)")
-
-
-def name_some(ids: Iterable[str], kind: str = "image id", most: int = 5) -> str:
-    """Counts ids and names the first few.
-
-    >>> name_some(["3", "4", "5"], most=2)
-    '3 image ids (3, 4 and 1 more)'
-    """
-    ids = list(ids)
-    more = f" and {len(ids) - most} more" if len(ids) > most else ""
-    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(ids[:most])}{more})"
 
 
 # ---- metrics/utils/perceptron_tagger.py

@@ -7,9 +7,10 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
 
@@ -218,9 +219,13 @@ def signature(name: str, settings: dict) -> str:
     return "|".join([name, *(f"{key}:{value}" for key, value in shown.items() if value is not None)])
 
 
-def reference_counts(references: Iterable) -> str:
-    """The number of references per sample: "5", or "1-5" where it varies."""
-    sizes = set(map(len, references))
+def reference_counts(counts: Iterable[int]) -> str:
+    """The number of references per sample: "5", or "1-5" where it varies.
+
+    >>> reference_counts([1, 5, 2]), reference_counts([5, 5])
+    ('1-5', '5')
+    """
+    sizes = set(counts)
     return str(min(sizes)) if len(sizes) == 1 else f"{min(sizes)}-{max(sizes)}"
 
 
@@ -513,6 +518,185 @@ def joined(blocks: Iterator[list[dict]]) -> list[Resampled]:
 def percentiles(values: np.ndarray, confidence_level: float) -> list:
     tail = (1 - confidence_level) / 2
     return np.moveaxis(np.quantile(values, [tail, 1 - tail], axis=0), 0, -1).tolist()
+
+
+# ---- metrics/utils/scorers.py
+
+"""What a metric is to all that is built on it: a Scorer, whose fields are the metric's options, and what it finds.
+
+`compute`, a batch of a shard, a file on the command line and a reward hold the same Scorer, so that an option is
+stated once. Everything else (intervals, subgroups, results of samples, the signature) is made here, for all metrics.
+"""
+
+
+class Asked(NamedTuple):
+    """What is wanted beside the score; the same for every metric.
+
+    Attributes:
+        per_sample: The scores of every sample, as lists.
+        confidence_level, n_resamples, seed, clusters: Of the intervals, see `resampling.confidence_interval`; a
+            level of None wants none.
+        by: One label per sample, to score the samples of each label too; see `resampling.score_by`.
+    """
+
+    per_sample: bool = False
+    confidence_level: float | None = None
+    n_resamples: int = 1000
+    seed: int = 0
+    clusters: Sequence | None = None
+    by: Sequence | None = None
+
+    @property
+    def drawing(self) -> tuple:
+        """The arguments of `resampling.confidence_interval` behind score and statistics."""
+        return self.confidence_level, self.n_resamples, self.seed, self.clusters
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a Scorer finds in samples.
+
+    Attributes:
+        statistics: name -> array, first axis = row. A row is a sample, but for recall_at_k (a query).
+        num_references: How many references each sample has.
+        results: What stands beside the scores of the set.
+        samples: What stands beside the scores of each row: name -> list.
+        owner: (rows,): where rows are no samples, the sample of each.
+    """
+
+    statistics: Mapping[str, np.ndarray]
+    num_references: np.ndarray
+    results: Mapping = field(default_factory=dict)
+    samples: Mapping[str, list] = field(default_factory=dict)
+    owner: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class BaseScorer:
+    """A metric with its options. A metric's Scorer adds the options as fields, and says what is not the same for all.
+
+    Its first steps are `of`, which fits the options to texts or ids, and `check`.
+    """
+
+    # The metric's name and its folder.
+    NAME: ClassVar[str]
+    # Options on which no statistic depends: they change the score that is made of statistics.
+    OF_SCORE: ClassVar[tuple[str, ...]] = ()
+
+    def check(self) -> None:
+        """Refuses options that are out of range.
+
+        Raises:
+            ValueError, TypeError: One is.
+        """
+        raise NotImplementedError
+
+    def read(self, predictions, references) -> tuple[list, list]:
+        """Checks every item of samples and gives them as lists.
+
+        Raises:
+            ValueError, TypeError: One is wrong; the message names it.
+        """
+        raise NotImplementedError
+
+    def of(self, are_ids: bool) -> "BaseScorer":
+        """The same for samples that are ids, or texts."""
+        return self
+
+    def opened(self) -> "BaseScorer":
+        """The same with the files read that it names."""
+        return self
+
+    def encoder(self):
+        """What keeps what samples have in common, for the batches of one worker; None where there is no such thing."""
+        return None
+
+    def statistics(self, predictions: list, references: list, encoder=None) -> dict[str, np.ndarray]:
+        """The statistics of checked samples, name -> array, first axis = sample."""
+        raise NotImplementedError
+
+    def find(self, predictions: list, references: list, encoder=None, details: bool = False) -> Found:
+        """The statistics of checked samples and, with details, what else the metric says of them."""
+        return Found(self.statistics(predictions, references, encoder), counts_of(references))
+
+    def score(self, statistics: Mapping[str, np.ndarray], weights: np.ndarray | None = None) -> dict:
+        """The scores of a set; with weights (resamples, rows) every value is an array (resamples,)."""
+        raise NotImplementedError
+
+    def samples(self, statistics: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The scores of every row."""
+        raise NotImplementedError
+
+    def settings(self) -> tuple[str, dict]:
+        """Name and settings of the signature."""
+        raise NotImplementedError
+
+    def check_set(self, found: Found) -> None:
+        """Says, or refuses, what makes the score of a whole set mean little; of parts of it nothing is said."""
+
+    def clusters(self, found: Found, asked: Asked) -> Sequence | None:
+        """One label per row, of rows that are drawn as one; None where each is on its own."""
+        return asked.clusters
+
+    def score_by(self, found: Found, asked: Asked) -> dict:
+        """The scores of the samples of each label of `asked.by`."""
+        return score_by(self.score, found.statistics, asked.by, *asked.drawing)
+
+    def replace(self, **options) -> "BaseScorer":
+        """The same with other options."""
+        return replace(self, **options)
+
+    def signature(self, num_references: np.ndarray | None = None) -> str:
+        """The line that says how a score is made; with the numbers of references, where they are known."""
+        name, settings = self.settings()
+        refs = {} if num_references is None else {"refs": reference_counts(np.unique(num_references).tolist())}
+        return signature(name, {**settings, **refs})
+
+
+def results_of(scorer: BaseScorer, found: Found, asked: Asked) -> dict:
+    """What `compute` returns, wherever samples come from.
+
+    Args:
+        scorer: The metric.
+        found: What it found in the samples.
+        asked: What is wanted beside the score.
+
+    Returns:
+        The scores, what the metric says of the set beside them, and on request `confidence_interval`, `by` and
+        `per_sample`. Intervals of few samples come with a warning.
+
+    Raises:
+        ValueError, TypeError: Something asked for is out of range, or labels are not one per sample.
+    """
+    check_options(flags={"per_sample": asked.per_sample})
+    rows = len(next(iter(found.statistics.values())))
+    asked = asked._replace(clusters=scorer.clusters(found, asked))
+    check_resampling(rows, *asked.drawing)
+    results = {**scorer.score(found.statistics), **found.results}
+    if asked.confidence_level is not None:
+        warn_few(rows, asked.clusters, asked.by if found.owner is None else None)
+        results["confidence_interval"] = confidence_interval(scorer.score, found.statistics, *asked.drawing)
+    if asked.by is not None:
+        results["by"] = scorer.score_by(found, asked)
+    if asked.per_sample:
+        results["per_sample"] = samples_of(scorer, found)
+    # Once, and not for each label of `by`.
+    scorer.check_set(found)
+    return results
+
+
+def samples_of(scorer: BaseScorer, found: Found) -> dict[str, list]:
+    """The scores of every row, and what stands beside them, as lists."""
+    return {**{key: values.tolist() for key, values in scorer.samples(found.statistics).items()}, **found.samples}
+
+
+def counts_of(references: Sequence[Sequence]) -> np.ndarray:
+    """How many references each sample has.
+
+    >>> counts_of([["a cat"], ["a dog", "the dog"]]).tolist()
+    [1, 2]
+    """
+    return np.fromiter(map(len, references), np.int64, len(references))
 
 
 # ---- metrics/utils/evaluation_labels.py
@@ -1486,14 +1670,14 @@ def features_of(*items) -> list:
 class Checked:
     """Mixin in front of `evaluate.Metric`: checks every item, scores without an Arrow round trip, leaves no lock.
 
-    A metric defines `_info`, `_compute` and `_signature(**options) -> (name, settings)`; `_check` where its inputs
-    are not captions.
+    A metric defines `_info`, `_compute` and `_scorer`, the class of its Scorer.
     """
 
+    _scorer: type[BaseScorer]
     _last_signature = None
 
     def _check(self, predictions, references) -> tuple[list, list]:
-        return check_captions(predictions, references)
+        return self._scorer().read(predictions, references)
 
     def _stored(self, predictions, references) -> tuple[list, list]:
         """What evaluate stores of checked input."""
@@ -1606,46 +1790,10 @@ class Checked:
                 if os.path.exists(file):
                     os.remove(file)
 
-    def _report(
-        self,
-        statistics,
-        score,
-        sample_scores,
-        per_sample=False,
-        confidence_level=None,
-        n_resamples=1000,
-        seed=0,
-        clusters=None,
-        by=None,
-    ) -> dict:
-        """What `compute` returns.
-
-        Args:
-            statistics: Of the samples (rows), name -> array.
-            score: The metric's formula, `score(statistics, weights=None)`.
-            sample_scores: statistics -> name -> array of one entry per sample, for `per_sample`.
-            per_sample: Adds these, as lists.
-            confidence_level, n_resamples, seed, clusters: Of the intervals, see `resampling.confidence_interval`;
-                a metric whose rows belong together passes clusters of its own.
-            by: One label per row; adds the scores of each label, see `resampling.score_by`.
-
-        Intervals of few samples come with a warning.
-
-        Raises:
-            ValueError, TypeError: An option is out of range, or labels are not one per row.
-        """
-        check_options(flags={"per_sample": per_sample})
-        how = (confidence_level, n_resamples, seed, clusters)
-        rows = len(next(iter(statistics.values())))
-        check_resampling(rows, *how)
-        results = score(statistics)
-        if confidence_level is not None:
-            warn_few(rows, clusters, by)
-            results["confidence_interval"] = confidence_interval(score, statistics, *how)
-        if by is not None:
-            results["by"] = score_by(score, statistics, by, *how)
-        if per_sample:
-            results["per_sample"] = {key: values.tolist() for key, values in sample_scores(statistics).items()}
+    def _scored(self, scorer: BaseScorer, found: Found, asked: Asked) -> dict:
+        """What `compute` returns; notes how it was made."""
+        results = results_of(scorer, found, asked)
+        self._last_signature = scorer.signature(found.num_references)
         return results
 
     def signature(self, **options) -> str:
@@ -1653,8 +1801,4 @@ class Checked:
         how one would be made with these options."""
         if self._last_signature and not options:
             return self._last_signature
-        return signature(*self._signature(**options))
-
-    def _sign(self, references, **options) -> None:
-        name, settings = self._signature(**options)
-        self._last_signature = signature(name, {**settings, "refs": reference_counts(references)})
+        return self._scorer(**options).signature()

@@ -5,8 +5,7 @@
 
 import os
 
-from .checks import check_captions, check_options, reference_counts, signature
-from .resampling import check_resampling, confidence_interval, score_by, warn_few
+from .scorers import Asked, BaseScorer, Found, results_of
 from .trainer import ComputeMetrics, token_ids
 
 
@@ -24,14 +23,14 @@ def features_of(*items) -> list:
 class Checked:
     """Mixin in front of `evaluate.Metric`: checks every item, scores without an Arrow round trip, leaves no lock.
 
-    A metric defines `_info`, `_compute` and `_signature(**options) -> (name, settings)`; `_check` where its inputs
-    are not captions.
+    A metric defines `_info`, `_compute` and `_scorer`, the class of its Scorer.
     """
 
+    _scorer: type[BaseScorer]
     _last_signature = None
 
     def _check(self, predictions, references) -> tuple[list, list]:
-        return check_captions(predictions, references)
+        return self._scorer().read(predictions, references)
 
     def _stored(self, predictions, references) -> tuple[list, list]:
         """What evaluate stores of checked input."""
@@ -144,46 +143,10 @@ class Checked:
                 if os.path.exists(file):
                     os.remove(file)
 
-    def _report(
-        self,
-        statistics,
-        score,
-        sample_scores,
-        per_sample=False,
-        confidence_level=None,
-        n_resamples=1000,
-        seed=0,
-        clusters=None,
-        by=None,
-    ) -> dict:
-        """What `compute` returns.
-
-        Args:
-            statistics: Of the samples (rows), name -> array.
-            score: The metric's formula, `score(statistics, weights=None)`.
-            sample_scores: statistics -> name -> array of one entry per sample, for `per_sample`.
-            per_sample: Adds these, as lists.
-            confidence_level, n_resamples, seed, clusters: Of the intervals, see `resampling.confidence_interval`;
-                a metric whose rows belong together passes clusters of its own.
-            by: One label per row; adds the scores of each label, see `resampling.score_by`.
-
-        Intervals of few samples come with a warning.
-
-        Raises:
-            ValueError, TypeError: An option is out of range, or labels are not one per row.
-        """
-        check_options(flags={"per_sample": per_sample})
-        how = (confidence_level, n_resamples, seed, clusters)
-        rows = len(next(iter(statistics.values())))
-        check_resampling(rows, *how)
-        results = score(statistics)
-        if confidence_level is not None:
-            warn_few(rows, clusters, by)
-            results["confidence_interval"] = confidence_interval(score, statistics, *how)
-        if by is not None:
-            results["by"] = score_by(score, statistics, by, *how)
-        if per_sample:
-            results["per_sample"] = {key: values.tolist() for key, values in sample_scores(statistics).items()}
+    def _scored(self, scorer: BaseScorer, found: Found, asked: Asked) -> dict:
+        """What `compute` returns; notes how it was made."""
+        results = results_of(scorer, found, asked)
+        self._last_signature = scorer.signature(found.num_references)
         return results
 
     def signature(self, **options) -> str:
@@ -191,8 +154,4 @@ class Checked:
         how one would be made with these options."""
         if self._last_signature and not options:
             return self._last_signature
-        return signature(*self._signature(**options))
-
-    def _sign(self, references, **options) -> None:
-        name, settings = self._signature(**options)
-        self._last_signature = signature(name, {**settings, "refs": reference_counts(references)})
+        return self._scorer(**options).signature()

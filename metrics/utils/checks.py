@@ -204,7 +204,11 @@ def signature(name: str, settings: dict) -> str:
     return "|".join([name, *(f"{key}:{value}" for key, value in shown.items() if value is not None)])
 
 
-def reference_counts(references: Iterable) -> str:
-    """The number of references per sample: "5", or "1-5" where it varies."""
-    sizes = set(map(len, references))
+def reference_counts(counts: Iterable[int]) -> str:
+    """The number of references per sample: "5", or "1-5" where it varies.
+
+    >>> reference_counts([1, 5, 2]), reference_counts([5, 5])
+    ('1-5', '5')
+    """
+    sizes = set(counts)
     return str(min(sizes)) if len(sizes) == 1 else f"{min(sizes)}-{max(sizes)}"

@@ -35,7 +35,7 @@ def names_of(orders):
     """The tokens of every n-gram, order by order, by following `parent` and `last`."""
     names = [[()]]
     for order in orders:
-        names.append([names[-1][p] + (t,) for p, t in zip(order["parent"].tolist(), order["last"].tolist())])
+        names.append([names[-1][p] + (t,) for p, t in zip(order.parent.tolist(), order.last.tolist())])
     return names[1:]
 
 
@@ -43,7 +43,7 @@ def counted(orders):
     return [
         {
             (names[gram], caption): count
-            for gram, caption, count in zip(*(order[key].tolist() for key in ("gram", "caption", "count")))
+            for gram, caption, count in zip(order.gram.tolist(), order.caption.tolist(), order.times.tolist())
         }
         for order, names in zip(orders, names_of(orders))
     ]
@@ -68,7 +68,7 @@ def test_counts_are_those_of_a_counter(captions, n):
 def test_every_gram_and_every_entry_stands_once(captions):
     for names, order in zip(names_of(orders := count(captions, 4)), orders):
         assert len(set(names)) == len(names)
-        pairs = list(zip(order["gram"].tolist(), order["caption"].tolist()))
+        pairs = list(zip(order.gram.tolist(), order.caption.tolist()))
         assert pairs == sorted(set(pairs))
 
 
@@ -76,9 +76,9 @@ def test_every_gram_and_every_entry_stands_once(captions):
 @given(captions_of_numbers)
 def test_entries_behind_num_repeated_occur_once_in_all_captions(captions):
     for order in count(captions, 4):
-        for place in range(order["num_repeated"], len(order["gram"])):
-            assert order["count"][place] == 1
-            assert np.count_nonzero(order["gram"] == order["gram"][place]) == 1
+        for place in range(order.num_repeated, len(order.gram)):
+            assert order.times[place] == 1
+            assert np.count_nonzero(order.gram == order.gram[place]) == 1
 
 
 @settings(max_examples=60, deadline=None)
@@ -88,9 +88,9 @@ def test_heads_begin_another_gram_or_another_sample(captions, data):
     sample = np.cumsum([0, *steps[1:]], dtype=np.int32)
     tokens = np.array(list(chain.from_iterable(captions)), np.int32)
     for order in count_ngrams(tokens, np.array(list(map(len, captions))), 3, 4, sample):
-        pairs = list(zip(order["gram"].tolist(), sample[order["caption"]].tolist()))[: order["num_repeated"]]
+        pairs = list(zip(order.gram.tolist(), sample[order.caption].tolist()))[: order.num_repeated]
         expected = [place for place, pair in enumerate(pairs) if place == 0 or pair != pairs[place - 1]]
-        assert order["heads"].tolist() == expected
+        assert order.heads.tolist() == expected
 
 
 @settings(max_examples=40, deadline=None)
@@ -286,7 +286,7 @@ def test_texts_with_tokenizer_none_are_refused():
 
 def test_a_candidate_stands_before_its_references():
     counts = caption_counts(["a", "b c"], [["d", "e f g"], ["h"]], 4, Encoder("whitespace"))
-    assert counts["sample"].tolist() == [0, 0, 0, 1, 1]
-    assert counts["length"].tolist() == [1, 1, 3, 2, 1]
-    assert counts["vocabulary"] == list("adefgbch")
-    assert len(counts["orders"]) == 4
+    assert counts.sample.tolist() == [0, 0, 0, 1, 1]
+    assert counts.length.tolist() == [1, 1, 3, 2, 1]
+    assert counts.vocabulary == list("adefgbch")
+    assert len(counts.orders) == 4
