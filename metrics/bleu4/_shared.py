@@ -9,7 +9,7 @@ import sys
 import warnings
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, lru_cache, wraps
 from itertools import chain, islice
 from numbers import Integral
@@ -586,6 +586,13 @@ class BaseScorer:
     NAME: ClassVar[str]
     # Options on which no statistic depends: they change the score that is made of statistics.
     OF_SCORE: ClassVar[tuple[str, ...]] = ()
+    # Fields that no caller of `compute` sets.
+    NOT_OPTIONS: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def options(cls) -> list[str]:
+        """The names of the options of `compute`."""
+        return [one.name for one in fields(cls) if one.name not in cls.NOT_OPTIONS]
 
     def check(self) -> None:
         """Refuses options that are out of range.
@@ -620,7 +627,7 @@ class BaseScorer:
         raise NotImplementedError
 
     def find(self, predictions: list, references: list, encoder=None, details: bool = False) -> Found:
-        """The statistics of checked samples and, with details, what else the metric says of them."""
+        """The statistics of checked samples, what else the metric says of the set and, with details, of each."""
         return Found(self.statistics(predictions, references, encoder), counts_of(references))
 
     def score(self, statistics: Mapping[str, np.ndarray], weights: np.ndarray | None = None) -> dict:

@@ -9,7 +9,7 @@ import sys
 import warnings
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, lru_cache, wraps
 from itertools import chain, islice
 from numbers import Integral
@@ -586,6 +586,13 @@ class BaseScorer:
     NAME: ClassVar[str]
     # Options on which no statistic depends: they change the score that is made of statistics.
     OF_SCORE: ClassVar[tuple[str, ...]] = ()
+    # Fields that no caller of `compute` sets.
+    NOT_OPTIONS: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def options(cls) -> list[str]:
+        """The names of the options of `compute`."""
+        return [one.name for one in fields(cls) if one.name not in cls.NOT_OPTIONS]
 
     def check(self) -> None:
         """Refuses options that are out of range.
@@ -620,7 +627,7 @@ class BaseScorer:
         raise NotImplementedError
 
     def find(self, predictions: list, references: list, encoder=None, details: bool = False) -> Found:
-        """The statistics of checked samples and, with details, what else the metric says of them."""
+        """The statistics of checked samples, what else the metric says of the set and, with details, of each."""
         return Found(self.statistics(predictions, references, encoder), counts_of(references))
 
     def score(self, statistics: Mapping[str, np.ndarray], weights: np.ndarray | None = None) -> dict:
@@ -2816,3 +2823,30 @@ def caption_counts(
     sample = np.repeat(np.arange(len(references), dtype=np.int32), captions_per_sample)
     vocabulary = encoder.vocabulary
     return CaptionCounts(sample, lengths, count_ngrams(tokens, lengths, n, len(vocabulary), sample), vocabulary)
+
+
+# ---- metrics/utils/stamps.py
+
+"""Tells whether files that were read before may have changed, without reading them again."""
+
+
+def stamp(path: str | os.PathLike) -> tuple:
+    """What changes when a file is written or replaced: of a folder, that of each file that lies directly in it.
+
+    Size and time alone miss a file of the same size whose time was set back (`cp -p`, `rsync -t`, an archive), or
+    that a coarse clock has in the same second; the inode and the time of its last change of any kind cannot be set.
+
+    Raises:
+        OSError: There is no such file or folder.
+
+    >>> stamp(__file__) == stamp(__file__)
+    True
+    """
+    if not os.path.isdir(path):
+        return _of_file(os.stat(path))
+    with os.scandir(path) as entries:
+        return tuple(sorted((entry.name, *_of_file(entry.stat())) for entry in entries if entry.is_file()))
+
+
+def _of_file(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev

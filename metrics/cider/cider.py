@@ -134,7 +134,8 @@ class Cider(Checked, evaluate.Metric):
         Raises:
             ValueError, TypeError: As `compute`, for references.
         """
-        return DocumentFrequencies.from_references(check_references(references), n, tokenizer, stem, end_token)
+        scorer = Scorer(n=n, tokenizer=tokenizer, stem=stem, end_token=end_token)
+        return scorer.frequencies(check_references(references))
 
     def import_document_frequencies(self, path, num_images=None, tokenizer="ptb", end_token=None):
         """Reads a table that other CIDEr-D code pickled, without running anything in the file.

@@ -7,6 +7,7 @@ mean over its references of the cosine of the two vectors; the variants change t
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from ._shared import (
     check_options,
     mean,
     resolve,
+    stamp,
 )
 from .document_frequencies import DocumentFrequencies, images_with_gram
 from .repetition import repetition_penalty
@@ -77,6 +79,11 @@ class Scorer(BaseScorer):
 
     def encoder(self):
         return Encoder(self.tokenizer, self.stem, self.end_token)
+
+    def frequencies(self, references: Sequence[Sequence], encoder: Encoder | None = None) -> DocumentFrequencies:
+        """The table of a reference corpus: the references of each image, checked."""
+        settings = (self.n, self.tokenizer, self.stem, self.end_token)
+        return DocumentFrequencies.from_references(references, *settings, encoder)
 
     def statistics(self, predictions, references, encoder=None):
         """Similarity of each candidate to its references, per order of n-grams.
@@ -227,10 +234,21 @@ def sample_scores(statistics: dict[str, np.ndarray], scale: float = 10.0) -> dic
 
 
 def open_table(document_frequencies: str | Mapping) -> str | DocumentFrequencies:
-    """Gives "corpus" as it is and makes a table of anything else (see `DocumentFrequencies.of`)."""
-    if isinstance(document_frequencies, str) and document_frequencies == "corpus":
+    """Gives "corpus" as it is and makes a table of anything else; a file is read once while it stays as it is.
+
+    Raises:
+        ValueError, TypeError, OSError: See `DocumentFrequencies.of`.
+    """
+    if not isinstance(document_frequencies, str):
+        return DocumentFrequencies.of(document_frequencies)
+    if document_frequencies == "corpus":
         return document_frequencies
-    return DocumentFrequencies.of(document_frequencies)
+    return _load_table(document_frequencies, stamp(document_frequencies))
+
+
+@lru_cache(maxsize=2)
+def _load_table(path: str, stamped: tuple) -> DocumentFrequencies:
+    return DocumentFrequencies.of(path)
 
 
 def check_images(table: DocumentFrequencies) -> None:

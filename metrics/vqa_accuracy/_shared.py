@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple
@@ -582,6 +582,13 @@ class BaseScorer:
     NAME: ClassVar[str]
     # Options on which no statistic depends: they change the score that is made of statistics.
     OF_SCORE: ClassVar[tuple[str, ...]] = ()
+    # Fields that no caller of `compute` sets.
+    NOT_OPTIONS: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def options(cls) -> list[str]:
+        """The names of the options of `compute`."""
+        return [one.name for one in fields(cls) if one.name not in cls.NOT_OPTIONS]
 
     def check(self) -> None:
         """Refuses options that are out of range.
@@ -616,7 +623,7 @@ class BaseScorer:
         raise NotImplementedError
 
     def find(self, predictions: list, references: list, encoder=None, details: bool = False) -> Found:
-        """The statistics of checked samples and, with details, what else the metric says of them."""
+        """The statistics of checked samples, what else the metric says of the set and, with details, of each."""
         return Found(self.statistics(predictions, references, encoder), counts_of(references))
 
     def score(self, statistics: Mapping[str, np.ndarray], weights: np.ndarray | None = None) -> dict:

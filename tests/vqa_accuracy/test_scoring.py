@@ -17,11 +17,11 @@ from metrics.vqa_accuracy.measures import anls, levenshtein, relaxed_accuracy
 from metrics.vqa_accuracy.normalizer import ARTICLES, CONTRACTIONS, MARKS, NUMBER_WORDS, evalai, official
 from metrics.vqa_accuracy.protocols import resolve_protocol
 from metrics.vqa_accuracy.scoring import (
+    Scorer,
     sample_scores,
     sample_statistics,
     score,
     score_by_label,
-    signature_settings,
     vqa_exact_match,
 )
 
@@ -308,4 +308,4 @@ def test_labels_and_samples():
     by_label = score_by_label(statistics, ["yes/no", "other", "other"])
     assert by_label == {"other": {"value": 0.15, "count": 2}, "yes/no": {"value": 1.0, "count": 1}}
     assert sample_scores(statistics)["vqa_accuracy"].tolist() == [1.0, 0.3, 0.0]
-    assert signature_settings(stem=str.lower)[1]["stem"] == "callable:str.lower"
+    assert Scorer(stem=str.lower).settings()[1]["stem"] == "callable:str.lower"
