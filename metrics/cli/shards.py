@@ -16,7 +16,7 @@ from ..files.statistics import to_arrow, write_rows
 from ..scale.batches import BATCH_ROWS, METRICS, BatchStatistics
 from ..scale.engines import ENGINES, pick
 from ..scale.shards import ShardScores, check_unchanged, score_shards, shard_folder
-from .reports import Report, interval_note, results_of
+from .reports import Report, make_report
 
 # Options of score that speak of files of another kind, or need more than statistics.
 _OTHERS = ("references", "questions", "percent", "official_output", "allow_missing")
@@ -93,7 +93,7 @@ def run(family, names: Sequence[str], options: argparse.Namespace) -> tuple[Shar
                 score_shards, shards=shards, folder=folder, engine=engine, batch_rows=options.batch_rows
             )
             found = [
-                score_one(BatchStatistics(name, **columns, **family.metric_options(name, options))) for name in names
+                score_one(BatchStatistics(family.scorer(name, options), **columns)) for name in names
             ]
         for scores in found[1:]:
             check_unchanged(shards, found[0].contents, scores.contents)
@@ -101,14 +101,13 @@ def run(family, names: Sequence[str], options: argparse.Namespace) -> tuple[Shar
             _write_samples(options.per_sample, found, shards, options.id_column)
     except ImportError as error:
         raise OSError(str(error)) from error
-    reports = [_report(name, scores, options) for name, scores in zip(names, found)]
+    reports = [_report(scores, options) for scores in found]
     return ShardSet(range(len(next(iter(found[0].statistics.values()))))), reports
 
 
-def _report(name: str, found: ShardScores, options: argparse.Namespace) -> Report:
-    results = results_of(found.statistics, found.statistics_of.score, options)
-    note = interval_note(found.statistics, options)
-    return Report(name, results, {}, found.signature, found.statistics, found.statistics_of.score, note=note)
+def _report(scores: ShardScores, options: argparse.Namespace) -> Report:
+    report = make_report(*scores.statistics_of.of(scores.statistics), options, with_samples=False)
+    return report._replace(signature=scores.signature)
 
 
 def _write_samples(path: str, found: Sequence[ShardScores], shards: Sequence[str], id_column: str | None) -> None:

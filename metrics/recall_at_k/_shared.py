@@ -570,6 +570,11 @@ class Found:
     samples: Mapping[str, list] = field(default_factory=dict)
     owner: np.ndarray | None = None
 
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return len(next(iter(self.statistics.values())))
+
 
 @dataclass(frozen=True)
 class BaseScorer:
@@ -670,18 +675,16 @@ def results_of(scorer: BaseScorer, found: Found, asked: Asked) -> dict:
 
     Returns:
         The scores, what the metric says of the set beside them, and on request `confidence_interval`, `by` and
-        `per_sample`. Intervals of few samples come with a warning.
+        `per_sample`.
 
     Raises:
         ValueError, TypeError: Something asked for is out of range, or labels are not one per sample.
     """
     check_options(flags={"per_sample": asked.per_sample})
-    rows = len(next(iter(found.statistics.values())))
     asked = asked._replace(clusters=scorer.clusters(found, asked))
-    check_resampling(rows, *asked.drawing)
+    check_resampling(found.rows, *asked.drawing)
     results = {**scorer.score(found.statistics), **found.results}
     if asked.confidence_level is not None:
-        warn_few(rows, asked.clusters, asked.by if found.owner is None else None)
         results["confidence_interval"] = confidence_interval(scorer.score, found.statistics, *asked.drawing)
     if asked.by is not None:
         results["by"] = scorer.score_by(found, asked)
@@ -1798,7 +1801,9 @@ class Checked:
                     os.remove(file)
 
     def _scored(self, scorer: BaseScorer, found: Found, asked: Asked) -> dict:
-        """What `compute` returns; notes how it was made."""
+        """What `compute` returns; notes how it was made. Intervals of few samples come with a warning."""
+        if asked.confidence_level is not None:
+            warn_few(found.rows, scorer.clusters(found, asked), asked.by if found.owner is None else None)
         results = results_of(scorer, found, asked)
         self._last_signature = scorer.signature(found.num_references)
         return results

@@ -31,7 +31,7 @@ class BatchStatistics:
     """Statistics of a batch under one metric and its options.
 
     Args:
-        metric: One of METRICS. recall_at_k compares each row with all others: see `retrieval`.
+        metric: One of METRICS, or a Scorer of one. recall_at_k compares each row with all others: see `retrieval`.
         predictions, references: The columns that hold them.
         keep: Columns that are passed on, such as an id.
         options: Of the metric's `compute`. cider needs `document_frequencies` (a table, or its path) before it can
@@ -48,13 +48,16 @@ class BatchStatistics:
 
     def __init__(
         self,
-        metric: str,
+        metric: str | BaseScorer,
         predictions: str = "prediction",
         references: str = "references",
         keep: Sequence[str] = (),
         **options,
     ):
-        self.scorer, self._encoder = make_scorer(metric, options), None
+        self.scorer = make_scorer(metric, options) if isinstance(metric, str) else metric.replace(**options)
+        # Checks the options, and reads what they name.
+        self.scorer.settings()
+        self._encoder = None
         self.predictions, self.references, self.keep = predictions, references, tuple(keep)
 
     def __call__(self, batch: Mapping) -> dict[str, np.ndarray]:
@@ -162,8 +165,7 @@ def make_scorer(metric: str, options: Mapping) -> BaseScorer:
     """The Scorer of a metric of METRICS.
 
     Raises:
-        ValueError: The metric or an option is unknown or out of range.
-        TypeError: An option is of another kind.
+        ValueError: The metric or an option is unknown.
     """
     if metric not in METRICS:
         raise ValueError(f"metric is {metric!r}, expected one of {list(METRICS)}")
@@ -171,10 +173,7 @@ def make_scorer(metric: str, options: Mapping) -> BaseScorer:
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise ValueError(f"{metric} has no option {', '.join(unknown)}, expected among {', '.join(sorted(known))}")
-    scorer = _SCORERS[metric](**options)
-    # Checks the options, and reads what they name.
-    scorer.settings()
-    return scorer
+    return _SCORERS[metric](**options)
 
 
 def keep_encoder(function):

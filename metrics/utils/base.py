@@ -5,6 +5,7 @@
 
 import os
 
+from .resampling import warn_few
 from .scorers import Asked, BaseScorer, Found, results_of
 from .trainer import ComputeMetrics, token_ids
 
@@ -144,7 +145,9 @@ class Checked:
                     os.remove(file)
 
     def _scored(self, scorer: BaseScorer, found: Found, asked: Asked) -> dict:
-        """What `compute` returns; notes how it was made."""
+        """What `compute` returns; notes how it was made. Intervals of few samples come with a warning."""
+        if asked.confidence_level is not None:
+            warn_few(found.rows, scorer.clusters(found, asked), asked.by if found.owner is None else None)
         results = results_of(scorer, found, asked)
         self._last_signature = scorer.signature(found.num_references)
         return results

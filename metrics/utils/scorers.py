@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from .checks import check_options, reference_counts, signature
-from .resampling import check_resampling, confidence_interval, score_by, warn_few
+from .resampling import check_resampling, confidence_interval, score_by
 
 
 class Asked(NamedTuple):
@@ -54,6 +54,11 @@ class Found:
     results: Mapping = field(default_factory=dict)
     samples: Mapping[str, list] = field(default_factory=dict)
     owner: np.ndarray | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return len(next(iter(self.statistics.values())))
 
 
 @dataclass(frozen=True)
@@ -155,18 +160,16 @@ def results_of(scorer: BaseScorer, found: Found, asked: Asked) -> dict:
 
     Returns:
         The scores, what the metric says of the set beside them, and on request `confidence_interval`, `by` and
-        `per_sample`. Intervals of few samples come with a warning.
+        `per_sample`.
 
     Raises:
         ValueError, TypeError: Something asked for is out of range, or labels are not one per sample.
     """
     check_options(flags={"per_sample": asked.per_sample})
-    rows = len(next(iter(found.statistics.values())))
     asked = asked._replace(clusters=scorer.clusters(found, asked))
-    check_resampling(rows, *asked.drawing)
+    check_resampling(found.rows, *asked.drawing)
     results = {**scorer.score(found.statistics), **found.results}
     if asked.confidence_level is not None:
-        warn_few(rows, asked.clusters, asked.by if found.owner is None else None)
         results["confidence_interval"] = confidence_interval(scorer.score, found.statistics, *asked.drawing)
     if asked.by is not None:
         results["by"] = scorer.score_by(found, asked)

@@ -120,8 +120,14 @@ class Scorer(BaseScorer):
         check_ceiling(found.num_references, self.protocol())
 
 
-def sample_statistics(predictions: Sequence, references: Sequence, *options, **named_options) -> dict[str, np.ndarray]:
+def sample_statistics(
+    predictions: Sequence, references: Sequence, *options, encoder=None, **named_options
+) -> dict[str, np.ndarray]:
     """What `Scorer(...)` finds: the accuracy of each question.
+
+    Args:
+        predictions, references, encoder: See `Scorer.statistics`.
+        options, named_options: See `Scorer`.
 
     Raises:
         ValueError: As `Scorer.statistics`; or every question has a single answer and no formula was named (all would

@@ -24,6 +24,7 @@ from metrics.cider import scoring as cider
 from metrics.cli import entity, reports
 from metrics.entity_score import scoring as entity_score
 from metrics.utils.paired_tests import approximate_randomization, holm, paired_bootstrap
+from metrics.utils.scorers import Found
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "examples" / "data"
@@ -106,8 +107,8 @@ def made_up(monkeypatch, tmp_path, *systems, clusters=None):
     def measure(names, data, options):
         values = np.array([float(text) for text in data.predictions])
         statistics = {"entity_score": values, "recall": values, "similarity": values}
-        given = statistics, entity_score.score, entity_score.sample_scores
-        return [reports.make_report("entity_score", *given, "made up", options, entity.clusters(data))]
+        found = Found(statistics, np.ones(len(values), int))
+        return [reports.make_report(entity_score.Scorer(), found, options, entity.clusters(data))]
 
     monkeypatch.setattr(entity, "measure", measure)
     monkeypatch.setattr(entity, "clusters", lambda data: clusters)
