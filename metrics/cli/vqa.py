@@ -21,7 +21,7 @@ from ..vqa_accuracy.protocols import (
     NORMALIZATIONS,
     PRESETS,
     Protocol,
-    normalize,
+    compared,
     resolve_protocol,
 )
 from .reports import Report, make_report
@@ -88,7 +88,7 @@ def _evaluate(
     predictions, references = group_answers(data.predictions, data.references)
     with_styles = with_details and options.measure == "vqa_accuracy"
     protocol = resolve_protocol(**_how(options))
-    found = scoring.evaluate_answers(predictions, references, protocol, None, with_styles, with_details)
+    found = scoring.evaluate_answers(predictions, references, protocol, with_styles, with_details)
     name, settings = scoring.signature_settings(**_how(options))
     line = signature(name, {**settings, "refs": reference_counts(references)})
     functions = scoring.score, scoring.sample_scores
@@ -106,7 +106,7 @@ def metric_options(name: str, options: argparse.Namespace) -> dict:
 
 
 def _how(options: argparse.Namespace) -> dict:
-    return {key: getattr(options, key) for key in ("normalization", "formula", "preset", "measure")}
+    return {key: getattr(options, key) for key in ("normalization", "formula", "preset", "measure", "stem")}
 
 
 def shown_values(options: argparse.Namespace) -> Callable[[str, object], str]:
@@ -160,7 +160,7 @@ def _official_sums(predictions: list, references: list[list], protocol: Protocol
     decides how it is rounded.
     """
     for answers in answer_blocks(predictions, references):
-        flags = iter(agrees(normalize(answers, protocol.normalization)).tolist())
+        flags = iter(agrees(compared(answers, protocol)).tolist())
         for size in answers.sizes.tolist():
             agree = list(islice(flags, size))
             matches = sum(agree)

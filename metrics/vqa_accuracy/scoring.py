@@ -16,7 +16,7 @@ from .answers import Answers, agrees, answer_blocks, change, per_question, quest
 from .diagnosis import lost_to_style
 from .inputs import group_answers, is_id
 from .measures import ANLS_THRESHOLD, TOLERANCE, anls, collapsed, relaxed_accuracy
-from .protocols import ENOUGH, Protocol, accuracy_of_matches, normalize, resolve_protocol
+from .protocols import ENOUGH, Protocol, accuracy_of_matches, compared, resolve_protocol
 
 _OTHER_MEASURES = {"anls": anls, "relaxed_accuracy": relaxed_accuracy}
 
@@ -27,7 +27,7 @@ def sample_statistics(
     normalization: str | None = None,
     formula: str | None = None,
     preset: str | None = None,
-    stem: Callable[[str], str] | None = None,
+    stem: bool | Callable[[str], str] | None = False,
     measure: str = "vqa_accuracy",
 ) -> dict[str, np.ndarray]:
     """The accuracy of each question.
@@ -38,7 +38,8 @@ def sample_statistics(
         normalization: "official" (default), "official-2017", "always", "evalai", "prediction-only" or "none".
         formula: "leave-one-out" (default), "min3" or "exact" (default of integer ids).
         preset: "vqav2", "textvqa", "vizwiz", "okvqa", "aokvqa" or "gqa": sets the two above where they are None.
-        stem: Changes every prediction before it is normalised, as some do for OK-VQA, whose answers are stems.
+        stem: True maps the words of predictions and answers, as they are compared, to Porter stems: for OK-VQA, whose
+            answers are stems. A callable changes every prediction before it is normalised. False does neither.
         measure: "vqa_accuracy", "anls" or "relaxed_accuracy".
 
     Returns:
@@ -53,8 +54,8 @@ def sample_statistics(
     [1.0, 0.6]
     """
     predictions, references = group_answers(predictions, references)
-    protocol = resolve_protocol(normalization, formula, preset, measure, is_id(predictions[0]))
-    return evaluate_answers(predictions, references, protocol, stem).statistics
+    protocol = resolve_protocol(normalization, formula, preset, measure, is_id(predictions[0]), stem)
+    return evaluate_answers(predictions, references, protocol).statistics
 
 
 class Evaluation(NamedTuple):
@@ -76,7 +77,6 @@ def evaluate_answers(
     predictions: list,
     references: list[list],
     protocol: Protocol,
-    stem: Callable[[str], str] | None = None,
     with_styles: bool = False,
     with_compared: bool = False,
 ) -> Evaluation:
@@ -84,7 +84,7 @@ def evaluate_answers(
 
     Args:
         predictions, references: What `inputs.group_answers` returned.
-        protocol, stem: How to score.
+        protocol: How to score.
         with_styles, with_compared: What else is to be found.
 
     Raises:
@@ -95,43 +95,39 @@ def evaluate_answers(
     """
     parts, styles, texts = [], Counter(), []
     for answers in answer_blocks(predictions, references):
-        answers = stemmed(answers, stem)
-        compared = normalize(answers, protocol.normalization) if protocol.normalization else answers
-        parts.append(_block_statistics(compared, protocol))
+        answers = stemmed(answers, protocol.stem)
+        block = compared(answers, protocol)
+        parts.append(_block_statistics(block, protocol))
         if with_styles:
             styles.update(lost_to_style(answers, parts[-1]["accuracy"], protocol))
         if with_compared:
-            shown = list(map(collapsed, compared.texts)) if protocol.measure == "anls" else compared.texts
-            texts += [shown[i] for i in compared.predictions.tolist()]
+            shown = list(map(collapsed, block.texts)) if protocol.measure == "anls" else block.texts
+            texts += [shown[i] for i in block.predictions.tolist()]
     check_ceiling(np.fromiter(map(len, references), np.intp, len(references)), protocol)
     statistics = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
     return Evaluation(statistics, dict(styles), texts)
 
 
-def _block_statistics(compared: Answers, protocol: Protocol) -> dict[str, np.ndarray]:
+def _block_statistics(block: Answers, protocol: Protocol) -> dict[str, np.ndarray]:
     if protocol.measure in _OTHER_MEASURES:
         rate = _OTHER_MEASURES[protocol.measure]
-        return {protocol.measure: np.array([rate(*question) for question in questions(compared)], float)}
-    matches = per_question(agrees(compared), compared.sizes)
-    return {"accuracy": accuracy_of_matches(matches, compared.sizes, protocol.formula)}
+        return {protocol.measure: np.array([rate(*question) for question in questions(block)], float)}
+    matches = per_question(agrees(block), block.sizes)
+    return {"accuracy": accuracy_of_matches(matches, block.sizes, protocol.formula)}
 
 
-def stemmed(answers: Answers, stem: Callable[[str], str] | None) -> Answers:
-    """Applies a stemmer to every prediction.
+def stemmed(answers: Answers, stem: bool | Callable[[str], str]) -> Answers:
+    """Applies a caller's own stemmer to every prediction; True and False do nothing here (see `protocols.compared`).
 
     Raises:
-        TypeError: It is not callable, or returns no str, or predictions are ids.
+        TypeError: It returns no str.
 
     >>> from .answers import number_answers
     >>> list(questions(stemmed(number_answers(["riding"], ["ride"]), lambda text: text.removesuffix("ing"))))
     [('rid', ['ride'])]
     """
-    if stem is None:
+    if isinstance(stem, bool):
         return answers
-    if not callable(stem):
-        raise TypeError(f"stem is {type(stem).__name__}, expected None or a callable str -> str")
-    if answers.are_ids:
-        raise TypeError("stem is a callable, expected None: integer ids have no stem")
 
     def checked_stem(text: str) -> str:
         result = stem(text)
@@ -214,7 +210,7 @@ def signature_settings(
     normalization: str | None = None,
     formula: str | None = None,
     preset: str | None = None,
-    stem: Callable[[str], str] | None = None,
+    stem: bool | Callable[[str], str] | None = False,
     measure: str = "vqa_accuracy",
     ids: bool = False,
 ) -> tuple[str, dict]:
@@ -223,14 +219,18 @@ def signature_settings(
     >>> signature_settings(preset="aokvqa")
     ('vqa_accuracy', {'norm': 'none', 'formula': 'min3', 'threshold': None, 'tolerance': None, 'stem': False})
     """
-    protocol = resolve_protocol(normalization, formula, preset, measure, ids)
+    protocol = resolve_protocol(normalization, formula, preset, measure, ids, stem)
     return measure, {
         "norm": "ids" if ids else protocol.normalization,
         "formula": protocol.formula,
         "threshold": ANLS_THRESHOLD if measure == "anls" else None,
         "tolerance": TOLERANCE if measure == "relaxed_accuracy" else None,
-        "stem": False if stem is None else f"callable:{getattr(stem, '__qualname__', type(stem).__qualname__)}",
+        "stem": bool(stem) if not callable(stem) else _name_of(stem),
     }
+
+
+def _name_of(stem: Callable) -> str:
+    return f"callable:{getattr(stem, '__qualname__', type(stem).__qualname__)}"
 
 
 def vqa_exact_match(predictions: Sequence, references: Sequence) -> float:

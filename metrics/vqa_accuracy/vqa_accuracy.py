@@ -57,7 +57,8 @@ Args:
     normalization: "official" (default), "official-2017", "always", "evalai", "prediction-only" or "none".
     formula: "leave-one-out" (default), "min3" or "exact" (default of ids).
     preset: "vqav2", "textvqa", "vizwiz", "okvqa", "aokvqa" or "gqa" sets the two above; an explicit option wins.
-    stem: callable str -> str that changes predictions before they are normalised; None.
+    stem: True maps words of both sides, as compared, to Porter stems (for OK-VQA); a callable str -> str changes
+        predictions before they are normalised; False.
     measure: "vqa_accuracy" (default), "anls" or "relaxed_accuracy".
     question_types, answer_types: lists of str, one per question; None.
     per_sample: adds score and normalised prediction of every question in input order; False.
@@ -117,7 +118,7 @@ class VqaAccuracy(Checked, evaluate.Metric):
         normalization=None,
         formula=None,
         preset=None,
-        stem=None,
+        stem=False,
         measure="vqa_accuracy",
         question_types=None,
         answer_types=None,
@@ -130,11 +131,11 @@ class VqaAccuracy(Checked, evaluate.Metric):
     ):
         predictions, references = group_answers(predictions, references)
         ids = is_id(predictions[0])
-        protocol = resolve_protocol(normalization, formula, preset, measure, ids)
+        protocol = resolve_protocol(normalization, formula, preset, measure, ids, stem)
         answer_types = check_labels(answer_types, len(predictions), "answer_types")
         question_types = check_labels(question_types, len(predictions), "question_types")
         with_styles = measure == "vqa_accuracy" and not ids
-        found = evaluate_answers(predictions, references, protocol, stem, with_styles, per_sample)
+        found = evaluate_answers(predictions, references, protocol, with_styles, per_sample)
         asked = (per_sample, confidence_level, n_resamples, seed, clusters, by)
         results = self._report(found.statistics, score, sample_scores, *asked)
         for key, labels in (("per_answer_type", answer_types), ("per_question_type", question_types)):
