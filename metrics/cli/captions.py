@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of cider and bleu4."""
     group = parser.add_argument_group("captions (cider, bleu4)")
     group.add_argument("--tokenizer", default="ptb", choices=["ptb", "13a", "whitespace", "char"])
-    group.add_argument("--stem", action="store_true", help="cider: map words to Porter stems")
+    group.add_argument("--stem", action="store_true", help="cider, vqa_accuracy: map words to Porter stems")
     group.add_argument("--variant", default="cider_d", choices=["cider_d", "cider", "cider_r"])
     group.add_argument(
         "--document-frequencies",

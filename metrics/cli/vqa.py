@@ -22,7 +22,7 @@ from ..vqa_accuracy.protocols import (
     NORMALIZATIONS,
     PRESETS,
     Protocol,
-    normalize,
+    compared,
 )
 from .reports import Report, make_report
 
@@ -90,7 +90,8 @@ def clusters(data: VqaSet) -> list[str] | None:
 
 def scorer(name: str, options: argparse.Namespace) -> scoring.Scorer:
     """The metric with the options of the command line."""
-    return scoring.Scorer(**{key: getattr(options, key) for key in ("normalization", "formula", "preset", "measure")})
+    names = ("normalization", "formula", "preset", "stem", "measure")
+    return scoring.Scorer(**{key: getattr(options, key) for key in names})
 
 
 def shown_values(options: argparse.Namespace) -> Callable[[str, object], str]:
@@ -144,7 +145,7 @@ def _official_sums(predictions: list, references: list[list], protocol: Protocol
     decides how it is rounded.
     """
     for answers in answer_blocks(predictions, references):
-        flags = iter(agrees(normalize(answers, protocol.normalization)).tolist())
+        flags = iter(agrees(compared(answers, protocol)).tolist())
         for size in answers.sizes.tolist():
             agree = list(islice(flags, size))
             matches = sum(agree)

@@ -47,6 +47,7 @@ class VqaAccuracyPage(Page):
         Option("formula", "None: the preset's, or leave-one-out", (None, "leave-one-out", "min3", "exact")),
         Option("preset", "of a data set", (None, "vqav2", "textvqa", "vizwiz", "okvqa", "aokvqa", "gqa")),
         Option("measure", "what is measured", ("vqa_accuracy", "anls", "relaxed_accuracy")),
+        Option("stem", "Porter stems on both sides, for OK-VQA"),
     )  # fmt: skip
     keys = ("predictions", "references", "question_types", "answer_types")
 
@@ -80,17 +81,15 @@ class VqaAccuracyPage(Page):
         }
 
     def _protocol(self, options):
-        names = (options[name] for name in ("normalization", "formula", "preset", "measure"))
-        return self.part("protocols").resolve_protocol(*names, False)
+        names = "normalization", "formula", "preset", "measure", "stem"
+        return self.part("protocols").resolve_protocol(**{name: options[name] for name in names})
 
     def _numbered(self, inputs, row):
         arguments = inputs.arguments
         return self.part("answers").number_answers([arguments["predictions"][row]], [arguments["references"][row]])
 
     def _compared(self, inputs, options, row) -> tuple[str, list[str]]:
-        answers, protocol = self._numbered(inputs, row), self._protocol(options)
-        if protocol.normalization:
-            answers = self.part("protocols").normalize(answers, protocol.normalization)
+        answers = self.part("protocols").compared(self._numbered(inputs, row), self._protocol(options))
         ((prediction, references),) = self.part("answers").questions(answers)
         return prediction, list(references)
 

@@ -13,8 +13,8 @@ from itertools import product
 import numpy as np
 
 from .answers import Answers, agrees, change, change_texts, per_question, questions, same, take
-from .normalizer import ARTICLES, NUMBER_WORDS, official
-from .protocols import Protocol, normalize, unanimous
+from .normalizer import ARTICLES, NUMBER_WORDS, official, stemmed_words
+from .protocols import Protocol, compared, stems, unanimous
 
 # <|im_end|>, </s>, <eos>, <end_of_utterance>, [SEP]: what a decoder leaves in place.
 _SPECIAL_TOKEN = re.compile(r"<\|[^<>|]{1,64}\|>|</?[A-Za-z_]{1,64}>|\[(?:SEP|CLS|PAD|EOS|BOS|UNK|INST|/INST)\]")
@@ -41,13 +41,13 @@ def lost_to_style(answers: Answers, accuracy: np.ndarray, protocol: Protocol) ->
     # With one annotator leave-one-out gives 0 whatever the style.
     can_score = (answers.sizes > 1) | (protocol.formula != "leave-one-out")
     zeros = take(answers, np.flatnonzero((accuracy == 0) & can_score))
-    near = np.flatnonzero(_look_alike(zeros))
+    near = np.flatnonzero(_look_alike(zeros, protocol))
     is_raw = unanimous(zeros, protocol.normalization)
     left = np.arange(len(zeros.sizes))
     counts = {}
     for style, (lifts, needs_near) in _LIFTS.items():
         tried = np.intersect1d(left, near, assume_unique=True) if needs_near else left
-        lifted = tried[lifts(take(zeros, tried), is_raw[tried], protocol.normalization)]
+        lifted = tried[lifts(take(zeros, tried), is_raw[tried], protocol)]
         counts[style] = len(lifted)
         left = np.setdiff1d(left, lifted, assume_unique=True)
     return counts
@@ -57,13 +57,15 @@ def _has_match(answers: Answers) -> np.ndarray:
     return per_question(agrees(answers), answers.sizes) > 0
 
 
-def _look_alike(answers: Answers) -> np.ndarray:
+def _look_alike(answers: Answers, protocol: Protocol) -> np.ndarray:
     """The questions whose prediction and some answer are the same after all changes at once.
 
     Marks are read as blanks, or as nothing. Only these can be made equal by one change, which spares most wrong
     answers the changes one by one.
     """
-    spaced, joined = change_texts(answers.texts, _spaced_look, _joined_look)
+    last = stemmed_words if protocol.stem is True else same
+    sides = (lambda text, look=look: last(look(text)).replace(" ", "") for look in (_spaced_look, _joined_look))
+    spaced, joined = change_texts(answers.texts, *sides)
     found = np.zeros(len(answers.sizes), bool)
     for predicted, given in product((spaced, joined), repeat=2):
         looks = answers._replace(predictions=predicted[answers.predictions], references=given[answers.references])
@@ -74,30 +76,31 @@ def _look_alike(answers: Answers) -> np.ndarray:
 def _lifted_by(edit: Callable[[str], str]) -> Callable:
     """Tells which questions an edit brings a match, made to the prediction, or to the annotators' answers too."""
 
-    def lifts(answers: Answers, is_raw: np.ndarray, normalization: str) -> np.ndarray:
+    def lifts(answers: Answers, is_raw: np.ndarray, protocol: Protocol) -> np.ndarray:
         edited = change(answers, edit, same), change(answers, edit)
-        return np.any([_has_match(normalize(item, normalization, is_raw)) for item in edited], axis=0)
+        return np.any([_has_match(compared(item, protocol, is_raw)) for item in edited], axis=0)
 
     return lifts
 
 
-def _lifted_without_token(answers: Answers, is_raw: np.ndarray, normalization: str) -> np.ndarray:
+def _lifted_without_token(answers: Answers, is_raw: np.ndarray, protocol: Protocol) -> np.ndarray:
     edited = change(answers, lambda text: _SPECIAL_TOKEN.sub(" ", text).strip(), same)
-    return _has_match(normalize(edited, normalization, is_raw))
+    return _has_match(compared(edited, protocol, is_raw))
 
 
-def _is_sentence_around(answers: Answers, is_raw: np.ndarray, normalization: str) -> np.ndarray:
+def _is_sentence_around(answers: Answers, is_raw: np.ndarray, protocol: Protocol) -> np.ndarray:
     """Tells where the words of an answer stand in a row among more words of the prediction."""
     is_long = np.array([len(text.split()) >= _LEAST_SENTENCE for text in answers.texts], bool)
     found = is_long[answers.predictions]
     candidates = np.flatnonzero(found)
-    for i, (sentence, shorter) in zip(candidates, questions(change(take(answers, candidates), official))):
+    words = stems(change(take(answers, candidates), official), protocol)
+    for i, (sentence, shorter) in zip(candidates, questions(words)):
         found[i] = any(f" {short} " in f" {sentence} " for short in set(shorter) - {"", sentence})
     return found
 
 
-def _is_raw_alone(answers: Answers, is_raw: np.ndarray, normalization: str) -> np.ndarray:
-    return is_raw & _has_match(change(answers, official))
+def _is_raw_alone(answers: Answers, is_raw: np.ndarray, protocol: Protocol) -> np.ndarray:
+    return is_raw & _has_match(stems(change(answers, official), protocol))
 
 
 def _without_punctuation(text: str) -> str:
@@ -121,12 +124,12 @@ def _with_digits(text: str) -> str:
 
 
 def _spaced_look(text: str) -> str:
-    return _with_digits(_without_articles(_without_punctuation(text).lower())).replace(" ", "")
+    return _with_digits(_without_articles(_without_punctuation(text).lower()))
 
 
 def _joined_look(text: str) -> str:
     joined = text if text.isalnum() else "".join(c for c in text if unicodedata.category(c)[0] not in "PS")
-    return _with_digits(_without_articles(joined.lower())).replace(" ", "")
+    return _with_digits(_without_articles(joined.lower()))
 
 
 # Style -> which questions it alone has cost their match, and whether prediction and answer must look alike for it.

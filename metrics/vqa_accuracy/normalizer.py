@@ -20,6 +20,8 @@ POSSIBILITY OF SUCH DAMAGE. The code is our own.
 """
 
 import re
+from collections.abc import Callable
+from functools import lru_cache
 
 # Marks that are deleted or become blanks. All others stay, also ' : $ % & * and what is not ASCII.
 MARKS = ';/[]"{}()=+\\_-><@`,?!'
@@ -143,3 +145,21 @@ def evalai(text: str) -> str:
     text = text.lower().replace(",", "").replace("?", "").replace("'s", " 's")
     text = _without_marks(text.replace("\n", " ").replace("\t", " ").strip())
     return _known_words(_PERIOD_OF_PYTHON_3.sub("", text, count=_MOST_PERIODS).split())
+
+
+def stemmed_words(text: str) -> str:
+    """Every word between blanks as its Porter stem; case, marks and blanks stay.
+
+    >>> stemmed_words("riding horses")
+    'ride hors'
+    """
+    return " ".join(map(_porter(), text.split(" ")))
+
+
+@lru_cache(maxsize=1)
+def _porter() -> Callable[[str], str]:
+    from nltk.stem.porter import PorterStemmer  # Stems alone need it.
+
+    stem = PorterStemmer().stem
+    # Answers share few words.
+    return lru_cache(maxsize=100_000)(lambda word: stem(word, to_lowercase=False))

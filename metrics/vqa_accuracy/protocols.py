@@ -1,12 +1,12 @@
 """Named protocols of VQA accuracy: what is normalised before answers are compared, and what the matches are worth."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from .answers import Answers, change, is_unanimous, same
-from .normalizer import clean, evalai, official, punctuation_only
+from .normalizer import clean, evalai, official, punctuation_only, stemmed_words
 
 NORMALIZATIONS = ("official", "official-2017", "always", "evalai", "prediction-only", "none")
 FORMULAS = ("leave-one-out", "min3", "exact")
@@ -32,12 +32,15 @@ class Protocol(NamedTuple):
         formula: One of FORMULAS, or None likewise.
         measure: One of MEASURES.
         is_named: Whether the caller named the formula.
+        stem: True maps the words of both sides to Porter stems once they are normalised; a callable changes
+            predictions before that; False does neither.
     """
 
     normalization: str | None
     formula: str | None
     measure: str
     is_named: bool
+    stem: bool | Callable[[str], str] = False
 
 
 def resolve_protocol(
@@ -46,6 +49,7 @@ def resolve_protocol(
     preset: str | None = None,
     measure: str = "vqa_accuracy",
     ids: bool = False,
+    stem: bool | Callable[[str], str] | None = False,
 ) -> Protocol:
     """Finds normalisation and formula: an explicit option wins over the preset, the preset over the default.
 
@@ -55,14 +59,17 @@ def resolve_protocol(
         preset: One of PRESETS.
         measure: One of MEASURES; "anls" and "relaxed_accuracy" take none of the three options above.
         ids: Answers are integer ids: compared as they are, by default with formula "exact".
+        stem: True, a callable, or neither (False, None); see `Protocol`.
 
     Raises:
         ValueError: A name is unknown, or an option does not go with the measure or with ids.
+        TypeError: `stem` is something else.
 
     >>> resolve_protocol(preset="textvqa")[:2]
     ('evalai', 'leave-one-out')
     """
     _check_name("measure", measure, MEASURES)
+    stem = _checked_stem(stem, measure, ids)
     named = {"normalization": normalization, "formula": formula, "preset": preset}
     for (name, value), known in zip(named.items(), (NORMALIZATIONS, FORMULAS, PRESETS)):
         if value is not None:
@@ -72,9 +79,9 @@ def resolve_protocol(
     if measure != "vqa_accuracy":
         if ids:
             raise ValueError(f"predictions[0] is an int, expected str: {measure} compares texts")
-        return Protocol(None, None, measure, True)
+        return Protocol(None, None, measure, True, stem)
     default = PRESETS[preset] if preset else ("none", "exact") if ids else PRESETS["vqav2"]
-    protocol = Protocol(normalization or default[0], formula or default[1], measure, formula is not None)
+    protocol = Protocol(normalization or default[0], formula or default[1], measure, formula is not None, stem)
     if ids and protocol.normalization != "none":
         name = "normalization" if normalization else "preset"
         raise ValueError(f"{name} is {named[name]!r}, expected None: integer ids are compared as they are")
@@ -84,6 +91,16 @@ def resolve_protocol(
 def _check_name(option: str, value, known: Iterable[str]) -> None:
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{option} is {value!r}, expected one of {list(known)}")
+
+
+def _checked_stem(stem, measure: str, ids: bool) -> bool | Callable[[str], str]:
+    if stem is not None and not isinstance(stem, bool) and not callable(stem):
+        raise TypeError(f"stem is {type(stem).__name__}, expected a bool or a callable str -> str")
+    if stem and ids:
+        raise ValueError("stem is set, expected False: integer ids have no stem")
+    if stem is True and measure != "vqa_accuracy":
+        raise ValueError(f"stem is True, expected False or a callable: {measure} has its own way to compare")
+    return stem or False
 
 
 # What is done to the prediction, and to the annotators' answers.
@@ -133,6 +150,32 @@ def normalize(answers: Answers, normalization: str, is_raw: np.ndarray | None = 
     if is_raw is None:
         is_raw = is_unanimous(answers)
     return _choose(is_raw, change(answers, *raw_sides), change(answers, *other_sides))
+
+
+def compared(answers: Answers, protocol: Protocol, is_raw: np.ndarray | None = None) -> Answers:
+    """Predictions and references as a protocol compares them: normalised, and then stemmed where it says so.
+
+    Both sides are stemmed, so that answers which were equal stay equal: no accuracy falls. A callable's work is not
+    done here, see `scoring.stemmed`.
+
+    >>> from .answers import number_answers
+    >>> protocol = resolve_protocol(preset="okvqa", stem=True)
+    >>> compared(number_answers(["Riding horses."], [["ride horse"]]), protocol).texts
+    ['ride hors']
+    """
+    if protocol.normalization:
+        answers = normalize(answers, protocol.normalization, is_raw)
+    return stems(answers, protocol)
+
+
+def stems(answers: Answers, protocol: Protocol) -> Answers:
+    """Both sides as Porter stems, where the protocol compares stems.
+
+    >>> from .answers import number_answers
+    >>> stems(number_answers(["horses"], [["horse"]]), resolve_protocol(stem=True)).texts
+    ['hors']
+    """
+    return change(answers, stemmed_words) if protocol.stem is True else answers
 
 
 def _choose(is_first: np.ndarray, first: Answers, second: Answers) -> Answers:

@@ -17,7 +17,7 @@ from .answers import Answers, agrees, answer_blocks, change, per_question, quest
 from .diagnosis import lost_to_style
 from .inputs import check_answers, check_labels, group_answers, is_id
 from .measures import ANLS_THRESHOLD, TOLERANCE, anls, collapsed, relaxed_accuracy
-from .protocols import ENOUGH, Protocol, accuracy_of_matches, normalize, resolve_protocol
+from .protocols import ENOUGH, Protocol, accuracy_of_matches, compared, resolve_protocol
 
 _OTHER_MEASURES = {"anls": anls, "relaxed_accuracy": relaxed_accuracy}
 
@@ -30,7 +30,8 @@ class Scorer(BaseScorer):
         normalization: "official" (default), "official-2017", "always", "evalai", "prediction-only" or "none".
         formula: "leave-one-out" (default), "min3" or "exact" (default of integer ids).
         preset: "vqav2", "textvqa", "vizwiz", "okvqa", "aokvqa" or "gqa": sets the two above where they are None.
-        stem: Changes every prediction before it is normalised, as some do for OK-VQA, whose answers are stems.
+        stem: True maps the words of predictions and answers, as they are compared, to Porter stems: for OK-VQA, whose
+            answers are stems. A callable changes every prediction before it is normalised. False does neither.
         measure: "vqa_accuracy", "anls" or "relaxed_accuracy".
         ids: Answers are integer ids; `of` says it, and no caller of `compute`.
     """
@@ -38,7 +39,7 @@ class Scorer(BaseScorer):
     normalization: str | None = None
     formula: str | None = None
     preset: str | None = None
-    stem: Callable[[str], str] | None = None
+    stem: bool | Callable[[str], str] | None = False
     measure: str = "vqa_accuracy"
     ids: bool = False
 
@@ -51,7 +52,7 @@ class Scorer(BaseScorer):
         Raises:
             ValueError: A name is unknown, or options do not go together.
         """
-        return resolve_protocol(self.normalization, self.formula, self.preset, self.measure, self.ids)
+        return resolve_protocol(self.normalization, self.formula, self.preset, self.measure, self.ids, self.stem)
 
     def check(self):
         self.protocol()
@@ -74,7 +75,7 @@ class Scorer(BaseScorer):
         types = {"per_answer_type": answer_types, "per_question_type": question_types}
         types = {key: check_labels(labels, len(predictions), f"{key[4:]}s") for key, labels in types.items()}
         with_styles = self.measure == "vqa_accuracy" and not self.ids
-        found = evaluate_answers(predictions, references, self.protocol(), self.stem, with_styles, details)
+        found = evaluate_answers(predictions, references, self.protocol(), with_styles, details)
         given = {key: labels for key, labels in types.items() if labels is not None}
         results = {key: score_by_label(found.statistics, labels) for key, labels in given.items()}
         if with_styles:
@@ -97,7 +98,7 @@ class Scorer(BaseScorer):
             ValueError: A name is unknown, or options do not go together.
             TypeError: An item is of the wrong type.
         """
-        return evaluate_answers(predictions, references, self.protocol(), self.stem).statistics
+        return evaluate_answers(predictions, references, self.protocol()).statistics
 
     def score(self, statistics, weights=None):
         return score(statistics, weights)
@@ -113,7 +114,7 @@ class Scorer(BaseScorer):
             "formula": protocol.formula,
             "threshold": ANLS_THRESHOLD if self.measure == "anls" else None,
             "tolerance": TOLERANCE if self.measure == "relaxed_accuracy" else None,
-            "stem": False if stem is None else f"callable:{getattr(stem, '__qualname__', type(stem).__qualname__)}",
+            "stem": _name_of(stem) if callable(stem) else bool(stem),
         }
 
     def check_set(self, found):
@@ -163,7 +164,6 @@ def evaluate_answers(
     predictions: list,
     references: list[list],
     protocol: Protocol,
-    stem: Callable[[str], str] | None = None,
     with_styles: bool = False,
     with_compared: bool = False,
 ) -> Evaluation:
@@ -171,7 +171,7 @@ def evaluate_answers(
 
     Args:
         predictions, references: What `inputs.group_answers` returned.
-        protocol, stem: How to score.
+        protocol: How to score.
         with_styles, with_compared: What else is to be found.
 
     Raises:
@@ -182,42 +182,38 @@ def evaluate_answers(
     """
     parts, styles, texts = [], Counter(), []
     for answers in answer_blocks(predictions, references):
-        answers = stemmed(answers, stem)
-        compared = normalize(answers, protocol.normalization) if protocol.normalization else answers
-        parts.append(_block_statistics(compared, protocol))
+        answers = stemmed(answers, protocol.stem)
+        block = compared(answers, protocol)
+        parts.append(_block_statistics(block, protocol))
         if with_styles:
             styles.update(lost_to_style(answers, parts[-1]["accuracy"], protocol))
         if with_compared:
-            shown = list(map(collapsed, compared.texts)) if protocol.measure == "anls" else compared.texts
-            texts += [shown[i] for i in compared.predictions.tolist()]
+            shown = list(map(collapsed, block.texts)) if protocol.measure == "anls" else block.texts
+            texts += [shown[i] for i in block.predictions.tolist()]
     statistics = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
     return Evaluation(statistics, dict(styles), texts)
 
 
-def _block_statistics(compared: Answers, protocol: Protocol) -> dict[str, np.ndarray]:
+def _block_statistics(block: Answers, protocol: Protocol) -> dict[str, np.ndarray]:
     if protocol.measure in _OTHER_MEASURES:
         rate = _OTHER_MEASURES[protocol.measure]
-        return {protocol.measure: np.array([rate(*question) for question in questions(compared)], float)}
-    matches = per_question(agrees(compared), compared.sizes)
-    return {"accuracy": accuracy_of_matches(matches, compared.sizes, protocol.formula)}
+        return {protocol.measure: np.array([rate(*question) for question in questions(block)], float)}
+    matches = per_question(agrees(block), block.sizes)
+    return {"accuracy": accuracy_of_matches(matches, block.sizes, protocol.formula)}
 
 
-def stemmed(answers: Answers, stem: Callable[[str], str] | None) -> Answers:
-    """Applies a stemmer to every prediction.
+def stemmed(answers: Answers, stem: bool | Callable[[str], str]) -> Answers:
+    """Applies a caller's own stemmer to every prediction; True and False do nothing here (see `protocols.compared`).
 
     Raises:
-        TypeError: It is not callable, or returns no str, or predictions are ids.
+        TypeError: It returns no str.
 
     >>> from .answers import number_answers
     >>> list(questions(stemmed(number_answers(["riding"], ["ride"]), lambda text: text.removesuffix("ing"))))
     [('rid', ['ride'])]
     """
-    if stem is None:
+    if isinstance(stem, bool):
         return answers
-    if not callable(stem):
-        raise TypeError(f"stem is {type(stem).__name__}, expected None or a callable str -> str")
-    if answers.are_ids:
-        raise TypeError("stem is a callable, expected None: integer ids have no stem")
 
     def checked_stem(text: str) -> str:
         result = stem(text)
@@ -294,6 +290,10 @@ def score_by_label(statistics: dict[str, np.ndarray], labels: Sequence[str]) -> 
     sums, counts = np.bincount(of_label, values), np.bincount(of_label)
     rows = zip(names.tolist(), sums.tolist(), counts.tolist())
     return {name: {"value": total / count, "count": count} for name, total, count in rows}
+
+
+def _name_of(stem: Callable) -> str:
+    return f"callable:{getattr(stem, '__qualname__', type(stem).__qualname__)}"
 
 
 def vqa_exact_match(predictions: Sequence, references: Sequence) -> float:

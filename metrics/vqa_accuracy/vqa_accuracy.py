@@ -57,7 +57,8 @@ Args:
     normalization: "official" (default), "official-2017", "always", "evalai", "prediction-only" or "none".
     formula: "leave-one-out" (default), "min3" or "exact" (default of ids).
     preset: "vqav2", "textvqa", "vizwiz", "okvqa", "aokvqa" or "gqa" sets the two above; an explicit option wins.
-    stem: callable str -> str that changes predictions before they are normalised; None.
+    stem: True maps words of both sides, as compared, to Porter stems (for OK-VQA); a callable str -> str changes
+        predictions before they are normalised; False.
     measure: "vqa_accuracy" (default), "anls" or "relaxed_accuracy".
     question_types, answer_types: lists of str, one per question; None.
     per_sample: adds score and normalised prediction of every question in input order; False.
@@ -116,7 +117,7 @@ class VqaAccuracy(Checked, evaluate.Metric):
         normalization=None,
         formula=None,
         preset=None,
-        stem=None,
+        stem=False,
         measure="vqa_accuracy",
         question_types=None,
         answer_types=None,

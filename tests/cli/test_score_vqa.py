@@ -171,3 +171,18 @@ def test_example_files(capsys):
     files = str(data / "vqa_results.json"), str(data / "vqa_annotations.json")
     assert score(files, "--percent") == 0
     assert "5 questions" in capsys.readouterr().out
+
+
+def test_stems(tmp_path, capsys):
+    results = [{"question_id": 1, "answer": "Riding horses."}]
+    files = write(tmp_path, results, {"annotations": [annotation(1, ["ride horse"] * 6 + ["race"] * 4,
+                                                                 question_type="what", answer_type="other")]})
+    out, official = tmp_path / "out.json", str(tmp_path / "official")
+    assert score(files, "--preset", "okvqa", "--stem", "--json", str(out), "--official-output", official) == 0
+    content = json.loads(out.read_text())["vqa_accuracy"]
+    assert content["vqa_accuracy"] == 1 and read(tmp_path / "official")["accuracy"]["overall"] == 100
+    assert content["signature"] == "vqa_accuracy|norm:evalai|formula:leave-one-out|stem:yes|refs:10|v:0.1.0"
+    assert score(files, "--preset", "okvqa", "--json", str(out)) == 0
+    assert json.loads(out.read_text())["vqa_accuracy"]["vqa_accuracy"] == 0
+    assert score(files, "--measure", "anls", "--stem") == 2
+    assert "anls has its own way to compare" in capsys.readouterr().err

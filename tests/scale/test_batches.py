@@ -51,7 +51,7 @@ def test_cider_in_two_passes(number, options):
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-@pytest.mark.parametrize("options", [{}, {"preset": "textvqa"}, {"measure": "anls"}])
+@pytest.mark.parametrize("options", [{}, {"preset": "okvqa", "stem": True}, {"measure": "anls"}])
 def test_vqa_accuracy(number, options):
     rows = answers(60)
     found = from_shards(BatchStatistics("vqa_accuracy", **options), cut(rows, number))

@@ -91,3 +91,53 @@ def test_latr_13_three_answers():
 def test_monkey_91_trailing_blank():
     assert accuracy("unanswerable ", ["unanswerable"] * 10, preset="vizwiz") == 1
     assert accuracy("unanswerable ", ["unanswerable"] * 10) == 1
+
+
+# What other code gives, worked by hand from its source at the commits that the card names.
+def test_lmms_eval_vizwiz_normalises_answers_too():
+    answers = ["Two dogs."] * 4 + ["dog"] * 6
+    assert accuracy("two dogs", answers, preset="vizwiz") == 0
+    assert accuracy("two dogs", answers, preset="vizwiz", normalization="evalai") == 1
+
+
+def test_lmms_eval_vqav2_but_for_doubled_commas():
+    # There "1,,000" is digits around commas, and all marks go: 1000. The official search finds one comma alone.
+    assert accuracy("1000", ["1,,000"] * 4 + ["x"] * 6, normalization="always") == 0
+    assert accuracy("1 000", ["1,,000"] * 4 + ["x"] * 6, normalization="always") == 1
+
+
+@pytest.mark.parametrize("normalization", ["official", "official-2017", "always", "evalai", "prediction-only"])
+def test_no_normalisation_keeps_a_period_behind_a_digit_as_vlmevalkit_does(normalization):
+    assert accuracy("5.", ["5"] * 9 + ["6"], normalization=normalization) == 1
+
+
+def test_slidevqa_of_lmms_eval_and_vlmevalkit_drops_the_threshold_itself():
+    # Distance 1 of 2 characters: 0.5, which is not above 0.5. The RRC script keeps it.
+    assert accuracy("ab", ["ac"], measure="anls") == 0.5
+    assert accuracy("abc", ["abd"], measure="anls") == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("prediction, target, expected", [
+    ("yes\n", "yes", 0), ("yes ", "yes", 0), ("5\n", "5", 1), ("5.2 \n", "5", 1), ("5%\n", "5%", 0), ("5%", "5%", 1),
+])
+def test_relaxed_accuracy_at_the_end_of_texts(prediction, target, expected):
+    # pix2struct and lmms-eval take nothing off; VLMEvalKit strips predictions.
+    assert accuracy(prediction, [target], measure="relaxed_accuracy") == expected
+    assert accuracy(prediction.strip(), [target], measure="relaxed_accuracy") == 1
+
+
+def test_aokvqa_leaves_difficult_direct_answers_out():
+    rows = [
+        {"direct_answers": ["ring"] * 2 + ["ball"] * 8, "difficult_direct_answer": False},
+        {"direct_answers": ["to sit", "rest", "seat"], "difficult_direct_answer": True},
+        {"direct_answers": ["dogs"] * 10, "difficult_direct_answer": False},
+    ]
+    predictions = ["ring", "sitting", "Dogs"]
+    kept = [i for i, row in enumerate(rows) if not row["difficult_direct_answer"]]
+    answers = [rows[i]["direct_answers"] for i in kept]
+    found = sample_statistics([predictions[i] for i in kept], answers, preset="aokvqa")
+    total, count = 0.0, 0
+    for prediction, row in zip(predictions, rows):
+        if row["difficult_direct_answer"] is False:
+            total, count = total + min(1.0, row["direct_answers"].count(prediction) / 3), count + 1
+    assert found["accuracy"].mean() == pytest.approx(total / count) == pytest.approx(1 / 3)
