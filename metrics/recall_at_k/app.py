@@ -46,6 +46,7 @@ class RecallAtKPage(Page):
         Option("directions", "forward: images are queries", ("both", "forward", "backward")),
         Option("no_correct", "queries without a correct item", ("skip", "zero", "error")),
         Option("recall_fraction", "adds the fraction of correct items found"),
+        Option("exclude_self", "both sides are the same items: none is in its own gallery"),
         Option("query_name", "of the rows, in the keys"),
         Option("gallery_name", "of the columns, in the keys"),
         Option("folds", "also the mean over parts; 5 is COCO 1K", parse=lambda text: _one(text, "folds")),
@@ -100,7 +101,12 @@ class RecallAtKPage(Page):
         backward = results["per_sample"]["direction"][row] != f"{options['query_name']}2{options['gallery_name']}"
         query = results["per_sample"]["query"][row]
         similarities = _similarities(inputs.arguments, options["similarity"], query, backward)
-        return np.argsort(-similarities, kind="stable"), similarities, _correct(inputs.arguments, query, backward)
+        best, correct = np.argsort(-similarities, kind="stable"), _correct(inputs.arguments, query, backward)
+        if options["exclude_self"]:
+            best, correct = best[best != query], correct - {query}
+            # A similarity that ties with none.
+            similarities = np.where(np.arange(len(similarities)) == query, np.nan, similarities)
+        return best, similarities, correct
 
     def explain(self, inputs, options, results, row):
         best, similarities, correct = self._ranking(inputs, options, results, row)

@@ -15,7 +15,7 @@ from .device import DeviceArithmetic
 from .inputs import Embeddings, check_embeddings, check_pairs, check_similarity
 from .products import ProductBlocks
 from .queries import DIRECTIONS, queries_of, statistics_of
-from .ranks import MatrixBlocks, Pairs, count
+from .ranks import ItemPairs, MatrixBlocks, Pairs, count
 from .ties import TIES, first_ranks, hits, reciprocal_ranks
 from .vectors import Vectors, check_range
 
@@ -33,6 +33,7 @@ def sample_statistics(
     directions: str = "both",
     fraction_at: Sequence[int] = (),
     progress: Callable[[Iterable], Iterable] = iter,
+    exclude_self: bool = False,
 ) -> dict[str, np.ndarray]:
     """Counts, for each query, the items that are better than and equal to its best correct item.
 
@@ -45,10 +46,12 @@ def sample_statistics(
         directions: "both", "forward" (images are queries) or "backward" (texts are).
         fraction_at: Numbers K for which the fraction of correct items found is wanted too.
         progress: Wraps the blocks, as tqdm does.
+        exclude_self: Image i and text i are one item, as where texts are searched among the same texts: it is left
+            out of its own gallery. Without that each item finds itself first.
 
     Returns:
         One row per query, forward ones first: `direction` (0 forward, 1 backward), `query` (its number), `gallery`
-        (how many items it was compared with), `correct` (correct ones among them), `better` and `tied` (wrong items
+        (how many items it was compared with, itself left out), `correct` (correct ones among them), `better` and `tied` (wrong items
         above and equal to the best correct one), `correct_tied` (correct items equal to that one, itself included);
         and for each K of fraction_at, `found@K` (rows, 3): the fraction found, under "expected", "pessimistic" and
         "optimistic".
@@ -60,7 +63,7 @@ def sample_statistics(
     [1, 0, 0, 0]
     """
     items = check_items(predictions, image_embeddings, text_embeddings)
-    pairs = check_pairs(references, backward_references, *items.shape)
+    pairs = check_pairs(references, backward_references, *items.shape, exclude_self)
     return count_pairs(items, pairs, similarity, directions, fraction_at, progress)
 
 
@@ -83,7 +86,7 @@ def check_items(predictions, image_embeddings, text_embeddings):
 
 def count_pairs(
     items,
-    pairs: tuple[Pairs, Pairs],
+    pairs: ItemPairs,
     similarity: str = "cosine",
     directions: str = "both",
     fraction_at: Sequence[int] = (),
@@ -264,6 +267,7 @@ def signature_settings(
     directions: str = "both",
     no_correct: str = "skip",
     folds: int | None = None,
+    exclude_self: bool = False,
 ) -> tuple[str, dict]:
     """Name and settings for a signature; similarity None is a ready matrix.
 
@@ -273,7 +277,7 @@ def signature_settings(
     check_choice(ties, TIES, "ties")
     check_choice(directions, DIRECTIONS, "directions")
     check_choice(no_correct, NO_CORRECT, "no_correct")
-    check_options(orders={} if folds is None else {"folds": folds})
+    check_options(orders={} if folds is None else {"folds": folds}, flags={"exclude_self": exclude_self})
     return "recall_at_k", {
         "k": ",".join(map(str, check_k(k))),
         "ties": ties,
@@ -281,6 +285,7 @@ def signature_settings(
         "dir": directions,
         "no_correct": no_correct,
         "folds": folds,
+        "exclude_self": exclude_self or None,
     }
 
 

@@ -307,7 +307,9 @@ def test_k_is_kept_once_and_sorted():
 def test_signature():
     name, found = signature_settings(k=3, similarity=None, folds=5)
     assert name == "recall_at_k"
-    assert found == {"k": "3", "ties": "expected", "sim": "matrix", "dir": "both", "no_correct": "skip", "folds": 5}
+    assert found == {"k": "3", "ties": "expected", "sim": "matrix", "dir": "both", "no_correct": "skip", "folds": 5,
+                     "exclude_self": None}  # fmt: skip
+    assert signature_settings(exclude_self=True)[1]["exclude_self"] is True
 
 
 @pytest.mark.parametrize("matrix, k, message", [
