@@ -90,8 +90,7 @@ def clusters(data: VqaSet) -> list[str] | None:
 
 def scorer(name: str, options: argparse.Namespace) -> scoring.Scorer:
     """The metric with the options of the command line."""
-    names = ("normalization", "formula", "preset", "stem", "measure")
-    return scoring.Scorer(**{key: getattr(options, key) for key in names})
+    return scoring.Scorer(**{key: getattr(options, key) for key in scoring.Scorer.options()})
 
 
 def shown_values(options: argparse.Namespace) -> Callable[[str, object], str]:

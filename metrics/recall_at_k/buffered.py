@@ -10,7 +10,7 @@ import numpy as np
 
 from ._shared import as_list, check_options, describe
 from .arrays import as_matrix, check_numbers, compute_type
-from .inputs import Embeddings, check_references, own_pairs, without_own
+from .inputs import Embeddings, Ranked, check_references, own_pairs, without_own
 from .ranks import Pairs
 
 # How much a repeated vector may differ from the first one of its id, as a part of its norm (where that is above 1).
@@ -103,7 +103,7 @@ def _lists(values, size: int):
     return pyarrow.ListArray.from_arrays(pyarrow.array(np.arange(0, len(values) + 1, size, dtype=np.int32)), values)
 
 
-def read(predictions, references, exclude_self: bool = False) -> tuple:
+def read(predictions, references, exclude_self: bool = False) -> Ranked:
     """What the columns of all batches hold.
 
     Args:
@@ -111,8 +111,7 @@ def read(predictions, references, exclude_self: bool = False) -> tuple:
         exclude_self: Whether row and column i, or items of the same id on both sides, are one item.
 
     Returns:
-        A similarity matrix, or `inputs.Embeddings` of distinct ids, sorted; the `ItemPairs`; and the ids of both
-        sides, or None.
+        A similarity matrix, or embeddings of distinct ids, sorted, with these ids.
 
     Raises:
         ValueError: Batches differ in width, or vectors of the same id differ; or items are to be left out of their own
@@ -129,22 +128,23 @@ def read(predictions, references, exclude_self: bool = False) -> tuple:
         if correct.max(initial=0) >= matrix.shape[1]:
             raise ValueError(f"references hold {correct.max()}, expected columns 0 to {matrix.shape[1] - 1}")
         pairs = Pairs(np.repeat(np.arange(len(counts)), counts), correct)
-        return matrix, without_own(pairs, pairs, own_pairs(*matrix.shape, exclude_self)), None
+        return Ranked(matrix, without_own(pairs, pairs, own_pairs(*matrix.shape, exclude_self)))
     vectors = _array(pyarrow.chunked_array([chunk.flatten() for chunk in predictions.chunks]))
     ids = pyarrow.chunked_array([chunk.flatten() for chunk in references.chunks]).to_numpy().reshape(-1, 2)
     sides = [_first_of_each(vectors[axis::2], ids[:, axis], name) for axis, name in enumerate(("image", "text"))]
     (images, image_ids, image), (texts, text_ids, text) = sides
     pairs = Pairs(*np.unique(np.stack([image, text]), axis=1))
     own = _on_both_sides(image_ids, text_ids) if exclude_self else own_pairs(0, 0, False)
-    return Embeddings(images, texts), without_own(pairs, pairs, own), (image_ids.tolist(), text_ids.tolist())
+    ids = image_ids.tolist(), text_ids.tolist()
+    return Ranked(Embeddings(images, texts), without_own(pairs, pairs, own), ids)
 
 
 def _on_both_sides(image_ids: np.ndarray, text_ids: np.ndarray) -> Pairs:
     own = Pairs(*np.intersect1d(image_ids, text_ids, assume_unique=True, return_indices=True)[1:])
     if not len(own.rows):
         images, texts = (", ".join(map(repr, ids[:2].tolist())) for ids in (image_ids, text_ids))
-        raise ValueError(f"exclude_self is True and no id is on both sides: image_ids begin with {images} and text_ids "
-                         f"with {texts}, expected one id for an item, whichever side it is on")  # fmt: skip
+        raise ValueError(f"exclude_self is True and no id is on both sides: image_ids begin with {images} and "
+                         f"text_ids with {texts}, expected one id for an item, whichever side it is on")  # fmt: skip
     return own
 
 

@@ -1,6 +1,7 @@
 """Checks what is compared, and which items are correct for which."""
 
 import numbers
+from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -25,9 +26,31 @@ class Embeddings(NamedTuple):
 
     def num_zero(self) -> int:
         """How many vectors are zero, on both sides together."""
-        return sum(
-            int((~np.any(side[rows], axis=1)).sum()) for side in (self.images, self.texts) for rows in row_blocks(side)
-        )
+        return num_zero(self.images) + num_zero(self.texts)
+
+
+def num_zero(vectors) -> int:
+    """How many rows hold nothing but zeros."""
+    return sum(int((~np.any(vectors[rows], axis=1)).sum()) for rows in row_blocks(vectors))
+
+
+class Ranked(NamedTuple):
+    """What is ranked and what is right, whether it came as a matrix, as embeddings or in batches.
+
+    Attributes:
+        items: A similarity matrix, or `Embeddings`; both have a shape (images, texts).
+        pairs: The correct pairs.
+        ids: Those of images and of texts, where they have some; else they are numbered.
+    """
+
+    items: object
+    pairs: ItemPairs
+    ids: tuple[list, list] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of images and texts."""
+        return self.items.shape
 
 
 def check_similarity(matrix):
@@ -155,6 +178,30 @@ def check_references(references, rows: int, columns: int, place: str = "referenc
     except OverflowError:
         column = np.array([min(max(i, -1), columns) for i in chain.from_iterable(groups)])
     return _sorted(row, column, sizes, columns, place)
+
+
+def check_k(k) -> list[int]:
+    """Checks numbers of items: one or a list of them, at least 1; each is kept once, sorted.
+
+    Raises:
+        ValueError: One is no integer, or below 1, or there is none.
+
+    >>> check_k((10, 1, 1)), check_k(3)
+    ([1, 10], [3])
+    """
+    k = tuple(k) if isinstance(k, range) else k
+    numbers_ = [k] if isinstance(k, numbers.Number | str | None) else as_list(k, "k")
+    if not numbers_:
+        raise ValueError("k is empty, expected at least one number of items")
+    for number in numbers_:
+        check_options(orders={"k": number})
+    return sorted(set(map(int, numbers_)))
+
+
+def check_choice(value, choices: Sequence[str], name: str) -> None:
+    """Refuses what is none of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}, expected one of {', '.join(map(str, choices))}")
 
 
 def _group(group, place: str) -> list:

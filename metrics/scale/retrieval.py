@@ -11,13 +11,14 @@ import numpy as np
 
 from ..files.arrays import open_array
 from ..recall_at_k.arrays import as_matrix, check_numbers, compute_type
-from ..recall_at_k.inputs import check_pairs
+from ..recall_at_k.inputs import check_choice, check_k, check_pairs, num_zero
 from ..recall_at_k.products import ProductBlocks
 from ..recall_at_k.queries import DIRECTIONS, queries_of, statistics_of
-from ..recall_at_k.ranks import Counts, MatrixBlocks, Pairs, count
+from ..recall_at_k.ranks import Counts, ItemPairs, MatrixBlocks, Pairs, count
 from ..recall_at_k.rounding import Thresholds
-from ..recall_at_k.scoring import SIMILARITIES, check_choice, check_k
+from ..recall_at_k.scoring import SIMILARITIES, Scorer
 from ..recall_at_k.vectors import Vectors, check_range
+from ..utils.scorers import Found
 from .engines import serial
 
 
@@ -56,12 +57,40 @@ def sample_statistics(
     check_choice(directions, DIRECTIONS, "directions")
     check_choice(similarity, SIMILARITIES, "similarity")
     fraction_at = check_k(fraction_at) if len(fraction_at) else ()
-    sides = _sides(predictions, image_embeddings, text_embeddings)
-    grid = _inspect(sides, similarity, engine)
+    grid = _inspect(_sides(predictions, image_embeddings, text_embeddings), similarity, engine)
     pairs = check_pairs(references, backward_references, *grid.shape, exclude_self)
+    return _count(grid, pairs, directions, fraction_at, engine)
+
+
+def find(
+    scorer: Scorer,
+    predictions: Sequence | None = None,
+    references=None,
+    image_embeddings: Sequence | None = None,
+    text_embeddings: Sequence | None = None,
+    backward_references=None,
+    engine: Callable = serial,
+) -> Found:
+    """What `Scorer.find` finds, of shards; see `sample_statistics`.
+
+    Raises:
+        ValueError: Folds are asked for, which are parts of one file; or as `sample_statistics`.
+        TypeError, OSError: As `sample_statistics`.
+    """
+    scorer.check()
+    if scorer.folds is not None:
+        raise ValueError("folds do not go with shards: they are parts of one file")
+    grid = _inspect(_sides(predictions, image_embeddings, text_embeddings), scorer.similarity or "cosine", engine)
+    pairs = check_pairs(references, backward_references, *grid.shape, scorer.exclude_self)
+    statistics = _count(grid, pairs, scorer.directions, scorer.fraction_at, engine)
+    has_zeros = image_embeddings is not None and scorer.similarity == "cosine"
+    zeros = sum(shard.num_zero for side in grid.sides for shard in side) if has_zeros else None
+    return scorer.found(statistics, pairs, grid.shape, zeros)
+
+
+def _count(grid: "_Grid", pairs: ItemPairs, directions: str, fraction_at: Sequence[int], engine: Callable) -> dict:
     every = Pairs(*map(np.concatenate, zip(*pairs)))
     cells, members = _cells(grid, every)
-
     defined = Thresholds(*np.empty((2, len(every.rows))))
     for number, found in engine(_define, cells):
         for array, own in zip(defined, found):
@@ -87,6 +116,7 @@ class _Shard(NamedTuple):
     shape: tuple[int, int]
     dtype: np.dtype
     norm: float
+    num_zero: int
 
 
 class _Grid(NamedTuple):
@@ -158,11 +188,12 @@ def _look(work: tuple) -> _Shard:
     place, source, finite = work
     shape = np.shape(source) if not isinstance(source, str) else open_array(source).shape
     if len(shape) == 2 and shape[0] == 0:
-        return _Shard(place, source, shape, np.dtype(np.float32), 0.0)
+        return _Shard(place, source, shape, np.dtype(np.float32), 0.0, 0)
     matrix = _open(source, place)
     check_numbers(matrix, place, finite)
     norm = Vectors(matrix, np.dtype(float), False).largest_norm() if finite else 0.0
-    return _Shard(place, source, tuple(matrix.shape), compute_type(matrix), norm)
+    zeros = num_zero(matrix) if finite else 0
+    return _Shard(place, source, tuple(matrix.shape), compute_type(matrix), norm, zeros)
 
 
 def _open(source, place: str):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from metrics.recall_at_k.images import image_of_rows
 from metrics.recall_at_k.inputs import check_pairs
-from metrics.recall_at_k.reporting import image_of_rows
 from metrics.recall_at_k.scoring import sample_statistics, score
 
 REFERENCES = [[0, 1], [2], [3, 4, 5], [6], [7, 8]]

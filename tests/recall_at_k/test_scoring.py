@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from metrics.recall_at_k import products, ranks
 from metrics.recall_at_k.rounding import Thresholds
-from metrics.recall_at_k.scoring import recall_at_k, sample_scores, sample_statistics, score, signature_settings
+from metrics.recall_at_k.scoring import Scorer, recall_at_k, sample_scores, sample_statistics, score
 from tests.recall_at_k.oracle import scores_of, transposed
 
 TIES = ["expected", "pessimistic", "optimistic"]
@@ -305,11 +305,11 @@ def test_k_is_kept_once_and_sorted():
 
 
 def test_signature():
-    name, found = signature_settings(k=3, similarity=None, folds=5)
+    name, found = Scorer(k=3, similarity=None, folds=5).settings()
     assert name == "recall_at_k"
     assert found == {"k": "3", "ties": "expected", "sim": "matrix", "dir": "both", "no_correct": "skip", "folds": 5,
                      "exclude_self": None}  # fmt: skip
-    assert signature_settings(exclude_self=True)[1]["exclude_self"] is True
+    assert Scorer(exclude_self=True).settings()[1]["exclude_self"] is True
 
 
 @pytest.mark.parametrize("matrix, k, message", [
