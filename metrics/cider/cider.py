@@ -114,28 +114,27 @@ class Cider(Checked, evaluate.Metric):
         clusters=None,
         by=None,
     ):
-        options = (variant, n, sigma, scale, tokenizer, stem, end_token, document_frequencies)
-        # Opened once: for the score and for the signature.
-        scorer = Scorer(*options).opened().of(not isinstance(predictions[0], str))
+        # The table is opened once: for the score and for the signature.
+        scorer = Scorer(variant, n, sigma, scale, tokenizer, stem, end_token, document_frequencies).opened()
+        scorer = scorer.of(not isinstance(predictions[0], str))
         asked = Asked(per_sample, confidence_level, n_resamples, seed, clusters, by)
         return self._scored(scorer, scorer.find(predictions, references), asked)
 
-    def document_frequencies(self, references, n=4, tokenizer="ptb", stem=False, end_token=None):
+    def document_frequencies(self, references, **options):
         """Counts a reference corpus once, for scores of single images, batches and rewards.
 
         Args:
             references: The references of each image, as in `compute`.
-            n, tokenizer, stem, end_token: As in `compute`, where the table must meet the same values.
+            options: n, tokenizer, stem and end_token, as in `compute`, where the table must meet the same values.
 
         Returns:
             A table with `merge`, `save(path, final=False)` and `to_dict`; `compute(document_frequencies=...)` takes
             the table, its dict or its path.
 
         Raises:
-            ValueError, TypeError: As `compute`, for references.
+            ValueError, TypeError: As `compute`, for references and these options; there are no others.
         """
-        scorer = Scorer(n=n, tokenizer=tokenizer, stem=stem, end_token=end_token)
-        return scorer.frequencies(check_references(references))
+        return Scorer.for_table(**options).frequencies(check_references(references))
 
     def import_document_frequencies(self, path, num_images=None, tokenizer="ptb", end_token=None):
         """Reads a table that other CIDEr-D code pickled, without running anything in the file.

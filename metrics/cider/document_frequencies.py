@@ -24,7 +24,9 @@ _FILE_ERRORS = (
     *(ValueError, KeyError, TypeError, AttributeError, EOFError, NotImplementedError),
     *(zipfile.BadZipFile, zlib.error),
 )
-_SETTINGS = ("num_images", "n", "tokenizer", "stem", "end_token", "final")
+# Those of CIDEr's options on which a table depends.
+TABLE_OPTIONS = ("n", "tokenizer", "stem", "end_token")
+_SETTINGS = ("num_images", *TABLE_OPTIONS, "final")
 
 
 def images_with_gram(order: OrderCounts, is_candidate: np.ndarray) -> np.ndarray:
@@ -196,7 +198,7 @@ class DocumentFrequencies:
         (2, 2, 1)
         """
         other = DocumentFrequencies.of(other)
-        self.check(n=other.n, tokenizer=other.tokenizer, stem=other.stem, end_token=other.end_token)
+        self.check(**{name: getattr(other, name) for name in TABLE_OPTIONS})
         if self.final or other.final:
             raise ValueError("a table saved with final=True lacks the n-grams of single images and cannot be merged")
         vocabulary = list(dict.fromkeys(self.vocabulary + other.vocabulary))

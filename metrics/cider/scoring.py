@@ -23,7 +23,7 @@ from ._shared import (
     resolve,
     stamp,
 )
-from .document_frequencies import DocumentFrequencies, images_with_gram
+from .document_frequencies import TABLE_OPTIONS, DocumentFrequencies, images_with_gram
 from .repetition import repetition_penalty
 
 VARIANTS = ("cider_d", "cider", "cider_r")
@@ -80,10 +80,25 @@ class Scorer(BaseScorer):
     def encoder(self):
         return Encoder(self.tokenizer, self.stem, self.end_token)
 
+    @classmethod
+    def for_table(cls, **options) -> "Scorer":
+        """One with the options on which a table depends.
+
+        Raises:
+            TypeError: Another is given.
+        """
+        others = sorted(set(options) - set(TABLE_OPTIONS))
+        if others:
+            raise TypeError(f"a table has no option {others[0]!r}, expected some of {list(TABLE_OPTIONS)}")
+        return cls(**options)
+
     def frequencies(self, references: Sequence[Sequence], encoder: Encoder | None = None) -> DocumentFrequencies:
         """The table of a reference corpus: the references of each image, checked."""
-        settings = (self.n, self.tokenizer, self.stem, self.end_token)
-        return DocumentFrequencies.from_references(references, *settings, encoder)
+        return DocumentFrequencies.from_references(references, **self.table_options(), encoder=encoder)
+
+    def table_options(self) -> dict:
+        """The options on which a table depends."""
+        return {name: getattr(self, name) for name in TABLE_OPTIONS}
 
     def statistics(self, predictions, references, encoder=None):
         """Similarity of each candidate to its references, per order of n-grams.
@@ -138,7 +153,7 @@ class Scorer(BaseScorer):
         else:
             ids = not all(isinstance(token, str) for token in counts.vocabulary[:1])
             tokenizer = "none" if ids else resolve(self.tokenizer).name
-            table.check(n=self.n, tokenizer=tokenizer, stem=self.stem, end_token=self.end_token)
+            table.check(**{**self.table_options(), "tokenizer": tokenizer})
             check_images(table)
             num_images, frequencies = table.num_images, table.look_up(counts.orders, counts.vocabulary)
         return [np.log(num_images) - np.log(np.maximum(frequency, 1)) for frequency in frequencies]

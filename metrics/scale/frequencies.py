@@ -15,9 +15,6 @@ from ..utils.checks import check_references
 from .batches import BatchStatistics, column, keep_encoder
 from .fingerprints import fingerprint
 
-# Those of cider's options on which a table depends.
-_OPTIONS = ("n", "tokenizer", "stem", "end_token")
-
 
 class BatchFrequencies:
     """The table of document frequencies of a batch.
@@ -32,12 +29,12 @@ class BatchFrequencies:
     """
 
     def __init__(self, references: str = "references", **options):
-        self.references, self.scorer, self._encoder = references, Scorer(**options), None
+        self.references, self.scorer, self._encoder = references, Scorer.for_table(**options), None
 
     @classmethod
     def of(cls, statistics: BatchStatistics) -> "BatchFrequencies":
         """What makes the table for these statistics."""
-        return cls(statistics.references, **{name: getattr(statistics.scorer, name) for name in _OPTIONS})
+        return cls(statistics.references, **statistics.scorer.table_options())
 
     def with_encoder(self) -> "BatchFrequencies":
         """The same for the batches of one shard in their order: words that a batch has had cost less in the next."""
@@ -64,8 +61,7 @@ class BatchFrequencies:
     def fingerprint(self) -> str:
         """A hash of cider's code, the options and the column read."""
         columns = ["document frequencies", self.references]
-        options = {name: getattr(self.scorer, name) for name in _OPTIONS}
-        return fingerprint(self.scorer.NAME, columns, options, module="frequencies")
+        return fingerprint(self.scorer.NAME, columns, self.scorer.table_options(), module="frequencies")
 
 
 def to_bytes(table: DocumentFrequencies) -> bytes:
