@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metrics.cider import packed_vectors
 from metrics.cider import reward as module
 from metrics.cider.document_frequencies import DocumentFrequencies
 from metrics.cider.reward import CiderReward
@@ -128,7 +129,8 @@ def test_what_is_kept_stays_bounded_and_changes_nothing(monkeypatch):
 
 
 def test_many_tokens(monkeypatch):
-    monkeypatch.setattr(module, "_BITS", 8)
+    for where in (module, packed_vectors):
+        monkeypatch.setattr(where, "BITS", 8)
     monkeypatch.setattr(module, "_MOST_TOKENS", 100)
     general = []
     original = CiderReward._general_similarity
