@@ -209,6 +209,9 @@ class Checked(Portable):
 
     def _write(self, rows) -> None:
         """Begins to write with rows that were read."""
+        if self.cache_file_name is None and not self.keep_in_memory:
+            # The original has locked the usual file, for which evaluate would wait a second.
+            self.cache_file_name, self.filelock = self._create_cache_file(timeout=0)
         self._init_writer()
         self.writer.write_table(rows)
 
