@@ -9,9 +9,11 @@ import sys
 import warnings
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache, wraps
+from functools import cache, lru_cache
+from importlib import import_module
 from itertools import chain, islice
 from numbers import Integral
+from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
@@ -226,6 +228,84 @@ def reference_counts(references: Iterable) -> str:
     """The number of references per sample: "5", or "1-5" where it varies."""
     sizes = set(map(len, references))
     return str(min(sizes)) if len(sizes) == 1 else f"{min(sizes)}-{max(sizes)}"
+
+
+# ---- metrics/utils/portable.py
+
+"""Objects that another process can unpickle, also those of a script that evaluate loaded.
+
+evaluate copies a metric's script into a package, evaluate_modules, which a new process cannot import before it has
+asked evaluate for a metric; and pickle names a class by its module alone. So such classes are named by calls that any
+process with evaluate can make: its loader is asked for the script by its file in evaluate's cache, in the folder that
+is called by the hash of the code, and only then the module is imported, by a name that holds the hash too.
+"""
+
+
+# The package of evaluate's loader: evaluate_modules.metrics.NAME.HASH.MODULE.
+_LOADED_BY_EVALUATE = "evaluate_modules"
+
+
+class Portable:
+    """Mixin of what is pickled, copied or sent to another process.
+
+    Its state is that of `__getstate__`, as ever; its class is found again as it was loaded.
+    """
+
+    def __reduce_ex__(self, protocol):
+        made = super().__reduce_ex__(max(2, protocol))
+        return (blank_of(type(self)), (), *made[2:])
+
+    @classmethod
+    def _blank(cls):
+        """An object without state, which `__setstate__` gives it."""
+        return cls.__new__(cls)
+
+
+class _Call:
+    """Pickled, the value of a function, which is called where the pickle is read."""
+
+    def __init__(self, function, *arguments):
+        self._function, self._arguments = function, arguments
+
+    def __reduce__(self):
+        return self._function, self._arguments
+
+
+class _Blank(_Call):
+    """Makes an object without state: here of the class itself, elsewhere of that with its name."""
+
+    def __init__(self, kind: type):
+        super().__init__(getattr, _named(kind), "_blank")
+        self._kind = kind
+
+    def __call__(self):
+        return self._kind._blank()
+
+
+# Kept, so that a pickle holds each class once and its reader asks the loader once.
+@lru_cache(maxsize=256)
+def blank_of(kind: type) -> _Blank:
+    """What makes objects without state of a class with `_blank`, here and wherever it was pickled to."""
+    return _Blank(kind)
+
+
+def _named(kind: type):
+    """A class as pickle has to name it."""
+    if kind.__module__.partition(".")[0] != _LOADED_BY_EVALUATE:
+        return kind
+    return _Call(getattr, _module(kind.__module__), kind.__name__)
+
+
+@lru_cache(maxsize=256)
+def _module(name: str) -> _Call:
+    """A module of a script that evaluate loaded."""
+    from evaluate.loading import evaluation_module_factory  # Loaded already: it has made the module.
+
+    # The folder's name is that of the Space, behind its owner's.
+    script = name.split(".")[2].rpartition("--")[2]
+    path = Path(sys.modules[name].__file__).with_name(f"{script}.py")
+    # A full name is imported whatever stands beside it: there the loader is asked first.
+    return _Call(import_module, name, _Call(getattr, _Call(evaluation_module_factory, str(path)), "module_path"))
 
 
 # ---- metrics/utils/resampling.py
@@ -1056,44 +1136,70 @@ def watch(trainer, begin: Callable, end: Callable) -> None:
                if not hasattr(trainer, name)]  # fmt: skip
     if missing:
         raise TypeError(f"trainer is {describe(trainer)} without {missing[0]}, expected a Trainer of transformers")
-    made = WeakKeyDictionary()
-    trainer.get_eval_dataloader = _noting(trainer, trainer.get_eval_dataloader, made)
-    trainer.get_test_dataloader = _noting(trainer, trainer.get_test_dataloader, made)
-    trainer.evaluation_loop = _between(trainer.evaluation_loop, made, begin, end)
+    made = _Dataloaders()
+    trainer.get_eval_dataloader = _Noting(trainer.get_eval_dataloader, trainer, made)
+    trainer.get_test_dataloader = _Noting(trainer.get_test_dataloader, trainer, made)
+    trainer.evaluation_loop = _Between(trainer.evaluation_loop, made, begin, end)
 
 
-def _noting(trainer, original: Callable, made: WeakKeyDictionary) -> Callable:
-    @wraps(original)
-    def get(*args, **kwargs):
-        found = _asked(trainer, args[0] if args else next(iter(kwargs.values()), None))
-        loader = original(*args, **kwargs)
-        before = made.get(loader) if _is_key(loader) else None
+class _Dataloaders(Portable):
+    """What each dataloader that a Trainer made is of; a copy begins without, since they stay in their process."""
+
+    def __init__(self):
+        self._found = WeakKeyDictionary()
+
+    def __getstate__(self):
+        return {}
+
+    def __setstate__(self, state):
+        self.__init__()
+
+    def get(self, loader) -> Evaluated | None:
+        return self._found.get(loader) if _is_key(loader) else None
+
+    def put(self, loader, found: Evaluated) -> None:
+        if _is_key(loader):
+            self._found[loader] = found
+
+
+class _Noting(Portable):
+    """A Trainer's method that makes dataloaders, and notes what each is of.
+
+    A class, since what is defined inside a function cannot be pickled: a Trainer is, by a search of hyperparameters.
+    """
+
+    def __init__(self, original: Callable, trainer, made: _Dataloaders):
+        self.__wrapped__, self._trainer, self._made = original, trainer, made
+
+    def __call__(self, *args, **kwargs):
+        found = _asked(self._trainer, args[0] if args else next(iter(kwargs.values()), None))
+        loader = self.__wrapped__(*args, **kwargs)
+        before = self._made.get(loader)
         if before is not None and before.dataset is not found.dataset:
             raise ValueError("the Trainer would evaluate another dataset than it is asked for: with "
                              "dataloader_persistent_workers=True it keeps one dataloader for all that have no name in "
                              "its eval_dataset, expected False or names")  # fmt: skip
-        if _is_key(loader):
-            made[loader] = found
+        self._made.put(loader, found)
         return loader
 
-    return get
 
+class _Between(Portable):
+    """A Trainer's `evaluation_loop` between the two calls."""
 
-def _between(original: Callable, made: WeakKeyDictionary, begin: Callable, end: Callable) -> Callable:
-    @wraps(original)
-    def loop(dataloader, *args, **kwargs):
-        found = made.get(dataloader) if _is_key(dataloader) else None
+    def __init__(self, original: Callable, made: _Dataloaders, begin: Callable, end: Callable):
+        self.__wrapped__, self._made, self._begin, self._end = original, made, begin, end
+
+    def __call__(self, dataloader, *args, **kwargs):
+        found = self._made.get(dataloader)
         prefix = kwargs.get("metric_key_prefix", "")
         # So `evaluate({"a": dataset})` names what is not in the Trainer's own eval_dataset.
         if found is not None and found.name is None and prefix.startswith("eval_"):
             found = found._replace(name=prefix.removeprefix("eval_"))
-        begin(found)
+        self._begin(found)
         try:
-            return original(dataloader, *args, **kwargs)
+            return self.__wrapped__(dataloader, *args, **kwargs)
         finally:
-            end()
-
-    return loop
+            self._end()
 
 
 def _is_key(loader) -> bool:
@@ -1133,13 +1239,14 @@ def token_ids(logits, labels=None, shift: bool = False):
         logits: (rows, length, vocabulary), or a tuple or list that begins with them. Ids (rows, length), as from
             `predict_with_generate`, pass unchanged.
         labels: (rows, length); where they are -100 (padding, a prompt), so is the result. None leaves nothing out.
-        shift: For causal language models, whose place t predicts label t + 1.
+        shift: For causal language models, whose place t predicts label t + 1. Of more places than labels the last
+            ones are those of the labels: such models (GIT) put the image's places before the text's.
 
     Returns:
         Ids (rows, length), or (rows, length - 1) when shifted; a tensor when the logits are one.
 
     Raises:
-        ValueError: Labels and logits differ in shape.
+        ValueError: Labels and logits differ in shape, with more places than labels where not shifted.
 
     >>> token_ids(np.eye(3)[None], np.array([[5, 6, -100]])).tolist()
     [[0, 1, -100]]
@@ -1147,22 +1254,33 @@ def token_ids(logits, labels=None, shift: bool = False):
     logits = first_of(logits)
     if logits.ndim == 2:
         return logits
-    ids = logits.argmax(-1)
     labels = first_of(labels)
+    before = logits.shape[1] - labels.shape[1] if shift and labels is not None else 0
+    ids = logits[:, max(0, before) :].argmax(-1)
     if shift:
         ids, labels = ids[:, :-1], None if labels is None else labels[:, 1:]
     if labels is not None:
         if tuple(ids.shape) != tuple(labels.shape):
             raise ValueError(f"logits give ids of shape {tuple(ids.shape)} and labels are {tuple(labels.shape)}, "
-                             "expected one label per place")  # fmt: skip
+                             "expected one label per place (of a model that puts an image's places before the text, "
+                             "shift=True leaves these out)")  # fmt: skip
         ids[labels == IGNORED] = IGNORED
     return ids
 
 
-class ComputeMetrics:
+class TokenIds(Portable):
+    """`token_ids` as an object: a function of a metric that evaluate loaded could not be pickled for a new process."""
+
+    def __call__(self, logits, labels=None, shift: bool = False):
+        """See `token_ids`."""
+        return token_ids(logits, labels, shift)
+
+
+class ComputeMetrics(Portable):
     """A callable for Trainer and Seq2SeqTrainer, whole or with `batch_eval_metrics=True`.
 
-    `metric.compute_metrics(...)` makes one and says what the arguments are.
+    `metric.compute_metrics(...)` makes one and says what the arguments are. A copy, or what is pickled, begins
+    without the rows of an evaluation.
     """
 
     def __init__(
@@ -1240,8 +1358,14 @@ class ComputeMetrics:
         self._rows = Evaluation(None if self._embeddings else self._read, self._check_labels is not False)
 
     def __getstate__(self):
-        # Which dataset a Trainer evaluates means nothing in another process.
-        return {**self.__dict__, "_evaluated": None}
+        # What a Trainer evaluates means nothing in another process.
+        state = {**self.__dict__, "_evaluated": None}
+        del state["_rows"]
+        return state
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self.reset()
 
     def __call__(self, eval_prediction, compute_result: bool = True) -> dict[str, float]:
         """Takes the rows of a batch, or of all; scores all of them once, after the last.
@@ -1476,6 +1600,13 @@ def _group(references) -> list:
 """
 
 
+# What an instance of evaluate has that means nothing in another: its bound methods, and the rows it writes.
+_OF_ONE_INSTANCE = (
+    *("compute", "add", "add_batch", "writer", "buf_writer", "data", "cache_file_name"),
+    *("filelock", "rendez_vous_lock", "filelocks", "file_paths"),
+)
+
+
 def features_of(*items) -> list:
     """The schemas of a metric: for each kind of item (a feature of datasets), several references per sample or one."""
     import datasets  # Takes a second, which the scores alone do not need.
@@ -1487,14 +1618,18 @@ def features_of(*items) -> list:
     ]
 
 
-class Checked:
+class Checked(Portable):
     """Mixin in front of `evaluate.Metric`: checks every item, scores without an Arrow round trip, leaves no lock.
+
+    A metric can be pickled and copied; the rows that were added go along, under a file and lock of the copy's own.
 
     A metric defines `_info`, `_compute` and `_signature(**options) -> (name, settings)`; `_check` where its inputs
     are not captions.
     """
 
     _last_signature = None
+    # For the Trainer's argument of that name: keeps the likeliest tokens alone, see `trainer.token_ids`.
+    preprocess_logits_for_metrics = TokenIds()
 
     def _check(self, predictions, references) -> tuple[list, list]:
         return check_captions(predictions, references)
@@ -1531,13 +1666,16 @@ class Checked:
             self.reset()
             raise
 
-    def add(self, *, prediction=None, reference=None, **kwargs):
-        """Checks and stores one sample."""
+    def add(self, *, prediction=None, reference=None, predictions=None, references=None, **kwargs):
+        """Checks and stores one sample; `predictions` and `references`, as evaluate writes it, mean the same here."""
+        prediction = _one_of("prediction", prediction, predictions)
+        reference = _one_of("reference", reference, references)
         self.add_batch(predictions=[prediction], references=[reference], **kwargs)
 
     def compute_metrics(
         self,
         tokenizer=None,
+        /,
         references=None,
         column=None,
         also=(),
@@ -1558,7 +1696,9 @@ class Checked:
         a single set is neither confirmed nor contradicted, a warning.
 
         Args:
-            tokenizer: A tokenizer or processor with `batch_decode`; None for embeddings.
+            tokenizer: The model's tokenizer or processor, with `batch_decode`; None for embeddings. Passed first, it
+                leaves `tokenizer="char"` for the option of `compute` with that name; `tokenizer=` with `batch_decode`
+                is the model's too.
             references: Those of each row of the evaluation dataset in its order, or the dataset itself. For
                 embeddings the image's id, or the ids of image and text; int or str. For several evaluation datasets
                 a mapping of their names in `eval_dataset` to either. A mapping of names of columns to lists is a
@@ -1582,13 +1722,13 @@ class Checked:
         Raises:
             ValueError, TypeError: A row has no reference, or an option is unknown.
         """
+        if hasattr(options.get("tokenizer"), "batch_decode"):
+            if tokenizer is not None:
+                raise TypeError(f"tokenizer={describe(options['tokenizer'])} stands beside {describe(tokenizer)}, "
+                                "expected one model's tokenizer, and as tokenizer= the option of compute")  # fmt: skip
+            tokenizer = options.pop("tokenizer")
         asked = (also, strip_prompt, postprocess, check_labels)
         return ComputeMetrics(self, tokenizer, references, column, *asked, options)
-
-    @staticmethod
-    def preprocess_logits_for_metrics(logits, labels=None, shift=False):
-        """For the Trainer's argument of that name: keeps the likeliest tokens alone, see `trainer.token_ids`."""
-        return token_ids(logits, labels, shift)
 
     def _bind(self, references) -> list:
         """The references of a Trainer's evaluation dataset, checked."""
@@ -1609,6 +1749,61 @@ class Checked:
             for file in (path, f"{path}.lock"):
                 if os.path.exists(file):
                     os.remove(file)
+
+    @classmethod
+    def _blank(cls):
+        # evaluate binds methods to an instance where it is made.
+        return cls()
+
+    def __getstate__(self):
+        import evaluate  # Takes seconds; this instance is one of its classes.
+
+        state = {name: value for name, value in vars(self).items() if name not in _OF_ONE_INSTANCE}
+        # The default folder is another one on another machine.
+        if self._data_dir_root == os.path.expanduser(evaluate.config.HF_METRICS_CACHE):
+            del state["_data_dir_root"], state["data_dir"]
+        return {**state, "rows": self._added_rows()}
+
+    def __setstate__(self, state):
+        rows = state.pop("rows")
+        vars(self).update(state)
+        os.makedirs(self.data_dir, exist_ok=True)
+        if rows is not None:
+            self._write(rows)
+
+    def _added_rows(self):
+        """The rows that were added as an Arrow table, None where there are none.
+
+        Raises:
+            ValueError: They are a part of what several processes add.
+        """
+        import pyarrow  # Takes time, for Parquet and Arrow alone.
+
+        if self.writer is None:
+            return None
+        if self.num_process > 1:
+            raise ValueError(f"{len(self)} rows were added in process {self.process_id} of {self.num_process}, which "
+                             "the others wait for: expected compute() or reset() before the metric is pickled or "
+                             "copied")  # fmt: skip
+        try:
+            # A stream can be read once it is closed, and then is written anew.
+            self.writer.finalize()
+            written = self.buf_writer.getvalue() if self.keep_in_memory else self.cache_file_name
+            with pyarrow.input_stream(written) as stream:
+                rows = pyarrow.ipc.open_stream(stream).read_all()
+            self._write(rows)
+        except BaseException:
+            self.reset()
+            raise
+        return rows
+
+    def _write(self, rows) -> None:
+        """Begins to write with rows that were read."""
+        if self.cache_file_name is None and not self.keep_in_memory:
+            # The original has locked the usual file, for which evaluate would wait a second.
+            self.cache_file_name, self.filelock = self._create_cache_file(timeout=0)
+        self._init_writer()
+        self.writer.write_table(rows)
 
     def _report(
         self,
@@ -1662,6 +1857,14 @@ class Checked:
     def _sign(self, references, **options) -> None:
         name, settings = self._signature(**options)
         self._last_signature = signature(name, {**settings, "refs": reference_counts(references)})
+
+
+def _one_of(name: str, value, other):
+    """What was passed under one of two names, `name` and its plural."""
+    if (value is None) == (other is None):
+        found = f"{name} is missing" if value is None else f"{name} and {name}s are both given"
+        raise ValueError(f"{found}, expected one {name} (as {name}= or {name}s=)")
+    return other if value is None else value
 
 
 # ---- metrics/utils/ptb_tables.py

@@ -19,14 +19,16 @@ import datasets
 import evaluate
 
 from ._shared import Checked, check_references, features_of
+from .chat_messages import completion_text
 from .document_frequencies import DocumentFrequencies
 from .foreign_tables import read_pickle
+from .packed_vectors import cosines
 from .repetition import repetition_penalty
 from .reward import CiderReward
 from .scoring import open_table, sample_scores, sample_statistics, score, signature_settings
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (read_pickle, repetition_penalty)
+_SIBLINGS = (completion_text, cosines, read_pickle, repetition_penalty)
 
 _CITATION = """\
 @inproceedings{vedantam2015cider,
@@ -180,7 +182,7 @@ class Cider(Checked, evaluate.Metric):
         references="references",
         cache_size=1 << 14,
     ):
-        """A reward for training: one float per completion, as TRL's GRPOTrainer calls it.
+        """A reward for training: one float per completion, as TRL's GRPOTrainer calls it, or None without references.
 
         Args:
             document_frequencies: A table of the training references, from `document_frequencies`.
@@ -189,8 +191,7 @@ class Cider(Checked, evaluate.Metric):
             cache_size: Images whose references' vectors are kept.
 
         Returns:
-            A `reward.CiderReward`, whose `self_critical` is the form of SCST. Where it has to be pickled for another
-            process, make it by `metrics.cider.reward.CiderReward`.
+            A `reward.CiderReward`, whose `self_critical` is the form of SCST.
 
         Raises:
             ValueError: The table was made with other settings or of one image, or an option is out of range.

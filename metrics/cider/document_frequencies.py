@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ._shared import Encoder, check_end_token, check_options, count_ngrams, resolve
+from ._shared import Encoder, Portable, check_end_token, check_options, count_ngrams, resolve
 from .foreign_tables import read_pickle
 
 _FORMAT = 1
@@ -39,7 +39,7 @@ def images_with_gram(order: dict, is_candidate: np.ndarray) -> np.ndarray:
     )
 
 
-class DocumentFrequencies:
+class DocumentFrequencies(Portable):
     """Document frequencies of the 1..n-grams of a reference corpus, with the settings that they were made with.
 
     Attributes:

@@ -387,6 +387,45 @@ def test_combine_takes_batches(load_metric):
     assert both.compute() == expected
 
 
+SAMPLES = {
+    "cider": ("a cat", ["a cat", "the cat"]), "bleu4": ("a cat", ["a cat", "the cat"]),
+    "vqa_accuracy": ("two", ["two"] * 10), "entity_score": ("a cat", "the cat"), "recall_at_k": ([0.9, 0.1], [0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_one_sample_under_both_of_evaluates_names(name, load_metric):
+    metric, (prediction, references) = load_metric(name), SAMPLES[name]
+    metric.add(references=references, predictions=prediction)
+    metric.add(prediction=prediction, reference=references)
+    evaluate.combine([metric]).add(prediction=prediction, reference=references)
+    evaluate.combine([metric]).add(predictions=prediction, references=references)
+    assert len(metric) == 4
+    if name != "entity_score":
+        found = metric.compute()
+        metric.add_batch(predictions=[prediction] * 4, references=[references] * 4)
+        assert found == metric.compute()
+    for wrong, message in [({"prediction": prediction}, "reference is missing, expected one reference"),
+                           ({"references": references}, "prediction is missing"), ({}, "prediction is missing"),
+                           ({"prediction": prediction, "predictions": prediction, "reference": references},
+                            "prediction and predictions are both given, expected one prediction")]:  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            metric.add(**wrong)
+    metric.reset()
+
+
+def test_one_pair_of_embeddings(load_metric):
+    metric = load_metric("recall_at_k")
+    for number in (0, 1):
+        metric.add(image_embeddings=np.eye(2)[number], text_embeddings=np.eye(2)[number], image_ids=number,
+                   text_ids=number)  # fmt: skip
+    assert metric.compute()["rsum"] == 6.0
+    with pytest.raises(ValueError, match="image_ids stands beside a row of similarities, expected one of both"):
+        metric.add(prediction=[0.5], reference=0, image_ids=3)
+    with pytest.raises(ValueError, match="all four of them"):
+        metric.add(image_embeddings=[0.5, 1], image_ids=3)
+
+
 @pytest.mark.parametrize("value, text", [(None, "None"), (5, "int 5"), ("x" * 50, "str '" + "x" * 36 + "...")])
 def test_describe_is_short(value, text):
     assert describe(value) == text
