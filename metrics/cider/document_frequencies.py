@@ -318,7 +318,10 @@ class DocumentFrequencies:
             TypeError: end_token is an int for texts, or a str for ids.
         """
         frequencies, num_images = read_pickle(path, num_images)
-        return _from_grams(frequencies, num_images, tokenizer, end_token)
+        try:
+            return _from_grams(frequencies, num_images, tokenizer, end_token)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
 
 
 def _check_table(table: Mapping) -> None:
@@ -365,23 +368,41 @@ def _renumber(table: DocumentFrequencies, depth: int, numbers: np.ndarray, place
     return places[parent] * size + numbers[last]
 
 
-def _from_grams(frequencies: Mapping, num_images: float, tokenizer: str, end_token) -> DocumentFrequencies:
+def _from_grams(frequencies: Mapping, num_images: int, tokenizer: str, end_token) -> DocumentFrequencies:
     """Builds a table from {n-gram: df}; an n-gram is a tuple of tokens."""
-    grams = frequencies
-    if tokenizer == "none":
-        grams = {tuple(map(int, gram)): frequency for gram, frequency in grams.items()}
+    grams = _of_ids(frequencies) if tokenizer == "none" else frequencies
     vocabulary = list(dict.fromkeys(chain.from_iterable(grams)))
     number_of = {token: number for number, token in enumerate(vocabulary)}
-    n, levels, places = max(map(len, grams), default=1), [], {(): 0}
+    lengths = np.fromiter(map(len, grams), np.int64, len(grams))
+    tokens = np.fromiter(map(number_of.__getitem__, chain.from_iterable(grams)), np.int64, int(lengths.sum()))
+    starts, counts = np.cumsum(lengths) - lengths, _as_integers(grams.values())
+    n, levels, places = int(lengths.max(initial=1)), [], np.zeros(len(grams), np.int64)
     for depth in range(1, n + 1):
+        reached = np.flatnonzero(lengths >= depth)
+        keys = places[reached] * len(vocabulary) + tokens[starts[reached] + depth - 1]
+        keys, places[reached] = np.unique(keys, return_inverse=True)
         # A pickle from the wild may lack a beginning of an n-gram that it has.
-        level = sorted(
-            {gram[:depth] for gram in grams if len(gram) >= depth},
-            key=lambda gram: (places[gram[:-1]], number_of[gram[-1]]),
-        )
-        keys = [places[gram[:-1]] * len(vocabulary) + number_of[gram[-1]] for gram in level]
-        counts = np.array([grams.get(gram, 0) for gram in level])
-        _check_frequencies(counts, depth, num_images)
-        levels.append((np.array(keys, np.int64), counts.astype(np.int32)))
-        places = {gram: place for place, gram in enumerate(level)}
+        own, level = np.flatnonzero(lengths == depth), np.zeros(len(keys), counts.dtype)
+        level[places[own]] = counts[own]
+        _check_frequencies(level, depth, num_images)
+        levels.append((keys, level.astype(np.int32)))
     return DocumentFrequencies(levels, vocabulary, num_images, n, tokenizer, False, end_token)
+
+
+def _of_ids(frequencies: Mapping) -> dict:
+    try:
+        grams = {tuple(map(int, gram)): frequency for gram, frequency in frequencies.items()}
+    except ValueError as error:
+        raise ValueError(f"a token is no id: {error}") from None
+    if len(grams) < len(frequencies):
+        raise ValueError("an n-gram of ids stands twice, such as 1 and 01")
+    return grams
+
+
+def _as_integers(counts: Iterable[int]) -> np.ndarray:
+    """As int64, or as objects where one is larger, which no check then takes for a small one."""
+    counts = list(counts)
+    try:
+        return np.array(counts, np.int64)
+    except OverflowError:
+        return np.array(counts, object)
