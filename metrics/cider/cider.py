@@ -24,9 +24,10 @@ from .foreign_tables import read_pickle
 from .repetition import repetition_penalty
 from .reward import CiderReward
 from .scoring import open_table, sample_scores, sample_statistics, score, signature_settings
+from .table_checks import check_table
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (read_pickle, repetition_penalty)
+_SIBLINGS = (check_table, read_pickle, repetition_penalty)
 
 _CITATION = """\
 @inproceedings{vedantam2015cider,

@@ -18,7 +18,7 @@ _LONGEST_HEADER, _MOST_AXES = 10_000, 32
 _ENTRY = re.compile(
     r"""\s*(['"])(descr|fortran_order|shape)\1\s*:\s*(\([^()]*\)|'[^']*'|"[^"]*"|True|False)\s*(,|(?=}))"""
 )
-_END = re.compile(r"\s*}\s*")
+_AT_END = re.compile(r"\s*}\s*")
 # Bytes in an order that is named, or single; numbers of these kinds and widths.
 _NUMBERS = re.compile(r"[<>=|]?(b1|[iu][1248]|f(2|4|8|16)|c(8|16|32))")
 # Python 2 wrote long integers with an L.
@@ -88,7 +88,7 @@ def _content(text: str) -> tuple[np.dtype, str, tuple[int, ...]]:
     entries, place = {}, 1
     while text.startswith("{") and (match := _ENTRY.match(text, place)) and match[2] not in entries:
         entries[match[2]], place = match[3], match.end()
-    if len(entries) < 3 or not _END.fullmatch(text, place) or entries["fortran_order"] not in ("True", "False"):
+    if len(entries) < 3 or not _AT_END.fullmatch(text, place) or entries["fortran_order"] not in ("True", "False"):
         raise ValueError(f"its header is {describe(text)}, expected descr, fortran_order and shape of numbers")
     kind = entries["descr"][1:-1]
     if entries["descr"][0] not in "'\"" or not _NUMBERS.fullmatch(kind):

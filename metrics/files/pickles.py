@@ -9,23 +9,12 @@ nothing; what it makes takes time and memory in proportion to the file.
 import codecs
 import struct
 
-from ..utils.checks import describe
+from .pickled_values import filled_container, kind_of, plain_name, set_items, token_tuple
 
-# No caption has such tokens or n-grams. Few tokens, and integers that fit into a hash, leave no room for thousands of
-# tuples of one hash; a tuple in a tuple, whose hash could take for ever, is refused.
-_LONGEST_TEXT, _LONGEST_TUPLE, _LARGEST_INTEGER = 1 << 16, 10, 1 << 60
+# No caption has such tokens or counts.
+_LONGEST_TEXT, _LARGEST_INTEGER, _HIGHEST_PROTOCOL = 1 << 16, 1 << 60, 5
 # Containers that are open at one time: an n-gram stands in a dict in a dict.
 _MOST_MARKS = 32
-# Keys that are set before doubled ones are looked for.
-_PORTION = 2000
-_TOKENS, _KEYS, _HIGHEST_PROTOCOL = {str, int}, {str, tuple}, 5
-_CONTAINERS = {("collections", name) for name in ("defaultdict", "OrderedDict", "Counter")}
-# What a defaultdict makes of a missing key: needed by nobody who reads it.
-_FACTORIES = {
-    (module, name)
-    for module in ("builtins", "__builtin__")
-    for name in ("int", "long", "float", "str", "unicode", "list", "tuple", "dict", "set")
-}
 _GET_1, _GET_4, _GET_LINE, _PUT_4, _PUT_LINE, _MEMOIZE, _FLOAT_8 = b"hjgrp\x94G"
 _NUMBER_4, _NUMBER_8 = struct.Struct("<I").unpack_from, struct.Struct(">d").unpack_from
 # Of a line with an index of the memo.
@@ -62,21 +51,11 @@ def read_plain_pickle(content: bytes):
         raise ValueError(f"the pickle is damaged at byte {machine.place}: {error}") from None
 
 
-class _Name:
-    """Stands for a class that a pickle asks for, and is none."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str):
-        self.name = name
-
-
 class _Missing:
     """Stands where the memo has nothing; no container takes it for a key or a token."""
 
 
 _MISSING = _Missing()
-_NAMES = {key: _Name(key[1]) for key in _CONTAINERS | _FACTORIES}
 
 
 class _Machine:
@@ -95,8 +74,8 @@ class _Machine:
             b"(": self.mark, b")": self.empty_tuple, b"t": self.tuple,
             b"\x85": self.tuple_1, b"\x86": self.tuple_2, b"\x87": self.tuple_3,
             b"U\x8c": self.text_1, b"TX": self.text_4, b"\x8d": self.text_8, b"S": self.quoted, b"V": self.escaped,
-            b"K": self.int_1, b"M": self.int_2, b"J": self.int_4, b"\x8a": self.long_1, b"IL": self.int_line, b"F": self.float_line,
-            b"N": self.none, b"\x88": self.true, b"\x89": self.false,
+            b"K": self.int_1, b"M": self.int_2, b"J": self.int_4, b"\x8a": self.long_1, b"IL": self.int_line,
+            b"F": self.float_line, b"N": self.none, b"\x88": self.true, b"\x89": self.false,
         }.items():  # fmt: skip
             for code in codes:
                 self.instructions[code] = instruction
@@ -291,19 +270,19 @@ class _Machine:
         return place
 
     def tuple(self, place):
-        self.push(_tuple(self.since_mark()))
+        self.push(token_tuple(self.since_mark()))
         return place
 
     def tuple_1(self, place):
-        self.stack[-1] = _tuple(self.stack[-1:])
+        self.stack[-1] = token_tuple(self.stack[-1:])
         return place
 
     def tuple_2(self, place):
-        self.stack[-2:] = (_tuple(self.stack[-2:]),)
+        self.stack[-2:] = (token_tuple(self.stack[-2:]),)
         return place
 
     def tuple_3(self, place):
-        self.stack[-3:] = (_tuple(self.stack[-3:]),)
+        self.stack[-3:] = (token_tuple(self.stack[-3:]),)
         return place
 
     # Lists and dicts.
@@ -339,25 +318,26 @@ class _Machine:
     def dict(self, place):
         items = self.since_mark()
         self.container({})
-        _set_items(self.stack[-1], items)
+        set_items(self.stack[-1], items)
         return place
 
     def set_item(self, place):
         value, key = self.stack.pop(), self.stack.pop()
         made = self.top(dict)
-        if type(key) not in _KEYS or key in made:
-            _set_items(made, [key, value])
-        made[key] = value
+        if key.__class__ is tuple and key not in made:
+            made[key] = value
+        else:
+            set_items(made, [key, value])
         return place
 
     def set_items(self, place):
         items = self.since_mark()
-        _set_items(self.top(dict), items)
+        set_items(self.top(dict), items)
         return place
 
     def top(self, kind):
         if type(self.stack[-1]) is not kind:
-            raise ValueError(f"the pickle adds to {_kind(self.stack[-1])}, expected a {kind.__name__}")
+            raise ValueError(f"the pickle adds to {kind_of(self.stack[-1])}, expected a {kind.__name__}")
         return self.stack[-1]
 
     # Classes, of which there is none.
@@ -365,73 +345,15 @@ class _Machine:
     def name(self, place):
         module, place = self.line(place)
         name, place = self.line(place)
-        self.push(_named(module.decode(), name.decode()))
+        self.push(plain_name(module.decode(), name.decode()))
         return place
 
     def stack_name(self, place):
         name, module = self.stack.pop(), self.stack.pop()
-        self.push(_named(module, name))
+        self.push(plain_name(module, name))
         return place
 
     def reduce(self, place):
         arguments, name = self.stack.pop(), self.stack.pop()
-        self.container(_filled(name, arguments))
+        self.container(filled_container(name, arguments))
         return place
-
-
-def _named(module, name) -> _Name:
-    if type(module) is not str or type(name) is not str:
-        raise ValueError("the pickle asks for something without a name, expected plain containers and numbers only")
-    if (module, name) not in _NAMES:
-        shown = f"{module}.{name}"
-        shown = shown if shown.isprintable() and len(shown) <= 80 else ascii(shown[:80])
-        raise ValueError(f"the pickle asks for {shown}, expected plain containers and numbers only")
-    return _NAMES[module, name]
-
-
-def _filled(name, arguments) -> dict:
-    """What a call of a container of collections makes."""
-    made, kind = {}, name.name if type(name) is _Name else None
-    content = arguments[0] if type(arguments) is tuple and len(arguments) == 1 else ()
-    if kind == "defaultdict" and (arguments == () or type(content) is _Name):
-        return made
-    if kind == "Counter" and (arguments == () or type(content) is dict):
-        made.update(content)
-    elif kind == "OrderedDict" and (arguments == () or type(content) is list):
-        if any(type(pair) is not list or len(pair) != 2 for pair in content):
-            raise ValueError("the pickle fills an OrderedDict from anything but pairs")
-        _set_items(made, [part for pair in content for part in pair])
-    else:
-        raise ValueError(f"the pickle calls {kind or _kind(name)}, expected empty or filled containers")
-    return made
-
-
-def _tuple(items: list) -> tuple:
-    kinds = set(map(type, items))
-    is_gram = kinds <= _TOKENS and len(items) <= _LONGEST_TUPLE
-    is_argument = len(items) == 1 and kinds <= {_Name, dict, list}
-    if not is_gram and not is_argument:
-        found = ", ".join(sorted({_kind(item) for item in items}))
-        raise ValueError(f"the pickle holds a tuple of {len(items)} of {found}, expected a tuple of tokens: at most "
-                         f"{_LONGEST_TUPLE} texts or integers")  # fmt: skip
-    return tuple(items)
-
-
-def _set_items(made: dict, items: list) -> None:
-    keys, values = items[::2], items[1::2]
-    if len(keys) != len(values):
-        raise ValueError("the pickle has a key without a value")
-    if not set(map(type, keys)) <= _KEYS:
-        wrong = next(key for key in keys if type(key) not in _KEYS)
-        raise ValueError(f"the pickle has the key {_kind(wrong)}, expected a tuple of tokens or a text")
-    for start in range(0, len(keys), _PORTION):
-        part = keys[start : start + _PORTION]
-        size = len(made) + len(part)
-        made.update(zip(part, values[start : start + _PORTION]))
-        if len(made) < size:
-            raise ValueError("the pickle has a key twice in one dict")
-
-
-def _kind(value) -> str:
-    """A value of a file, in few words: one that holds others is not written out, since they may be endless."""
-    return describe(value) if value is None or isinstance(value, str | int | float) else type(value).__name__.lstrip("_")
