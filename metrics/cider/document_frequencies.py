@@ -290,11 +290,12 @@ class DocumentFrequencies:
             ValueError: The file is no such table.
             OSError: It cannot be opened.
         """
-        content = read_npz(path)
         try:
+            content = read_npz(path)
             return cls.of({**settings_in(content), **content})
         except _TABLE_ERRORS as error:
-            raise ValueError(f"{path} is no table of document frequencies: {error}") from error
+            reason = str(error).removeprefix(f"{path} is ")
+            raise ValueError(f"{path} is no table of document frequencies: {reason}") from error
 
     @classmethod
     def from_pickle(

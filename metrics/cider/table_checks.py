@@ -74,7 +74,8 @@ def check_frequencies(frequencies: np.ndarray, order: int, num_images: int) -> N
     """Raises a ValueError where an n-gram is in fewer images than none or in more than there are."""
     low, high = frequencies.min(initial=0), frequencies.max(initial=0)
     if low < 0 or high > num_images:
-        wrong = low if low < 0 else high
+        # As large as a float can be it has 300 digits.
+        wrong = str(low if low < 0 else high)[:30]
         raise ValueError(
             f"the document frequency of an n-gram of order {order} is {wrong}, expected 0 to num_images={num_images}: "
             "is the number of images right?"

@@ -158,6 +158,7 @@ def read_statistics(source) -> dict[str, np.ndarray]:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         first = (str(error).splitlines() or [type(error).__name__])[0]
+        first = first if first.isprintable() else ascii(first)
         raise ValueError(f"{place} is no readable file of statistics: {first}") from error
 
 
