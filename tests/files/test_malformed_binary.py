@@ -65,11 +65,3 @@ def test_a_malformed_file_is_one_sentence(kind, name, outcomes):
 
 def test_there_are_many():
     assert len(CASES) >= 130
-
-
-def test_the_slowest(outcomes):
-    print(sorted((round(f["seconds"], 2), c) for c, (_, f) in outcomes.items())[-12:])
-    print(
-        sorted((f["grown"] >> 20, c) for c, (_, f) in outcomes.items())[-8:],
-        sum(f["seconds"] for _, f in outcomes.values()),
-    )
