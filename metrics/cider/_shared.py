@@ -1,12 +1,18 @@
 # Generated from metrics/files and metrics/utils by `make bundles`: edit it there.
 
+import codecs
 import inspect
+import json
+import math
 import numbers
 import numpy as np
 import os
 import re
+import struct
 import sys
 import warnings
+import zipfile
+import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
@@ -15,7 +21,7 @@ from itertools import chain, islice
 from numbers import Integral
 from pathlib import Path
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
 
@@ -2842,3 +2848,808 @@ def caption_counts(
         "orders": count_ngrams(tokens, lengths, n, len(vocabulary), sample),
         "vocabulary": vocabulary,
     }
+
+
+# ---- metrics/files/json_text.py
+
+"""JSON as a text that nobody checked before: UTF-8 with or without a mark, and no key twice."""
+
+
+class DoubledKey(ValueError):
+    """An object of a JSON file has a key twice, so that one of two values would be lost."""
+
+
+def unique_keys(pairs: list[tuple[str, object]]) -> dict:
+    """An object of a JSON file, for `object_pairs_hook`.
+
+    Raises:
+        DoubledKey: A key stands in it twice; the message names it.
+
+    >>> json.loads('{"1": "a cat", "2": "a dog"}', object_pairs_hook=unique_keys)
+    {'1': 'a cat', '2': 'a dog'}
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise DoubledKey(f"the key {twice!r} stands twice in one object, expected once")
+    return found
+
+
+def read_json(path: str):
+    """Reads a JSON file.
+
+    Raises:
+        ValueError: It is not JSON, or not UTF-8, or an object in it has a key twice.
+        OSError: It cannot be opened.
+    """
+    with open(path, encoding="utf-8-sig") as file:
+        try:
+            return json.load(file, object_pairs_hook=unique_keys)
+        except DoubledKey as error:
+            raise ValueError(f"{path}: {error}") from error
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ValueError(f"{path} is not a JSON file: {error}") from error
+
+
+# ---- metrics/files/npy_headers.py
+
+"""The header of a .npy array, by itself or in a .npz archive: what it holds, before a byte of it is read.
+
+NumPy evaluates the header as Python and believes it. Here it is matched against the one form that arrays of numbers
+have, and compared with the bytes that are there; no header can ask for code, nesting or memory.
+"""
+
+
+_MAGIC = b"\x93NUMPY"
+# Of NumPy itself.
+_LONGEST_HEADER, _MOST_AXES = 10_000, 32
+_ENTRY = re.compile(
+    r"""\s*(['"])(descr|fortran_order|shape)\1\s*:\s*(\([^()]*\)|'[^']*'|"[^"]*"|True|False)\s*(,|(?=}))"""
+)
+_AT_END = re.compile(r"\s*}\s*")
+# Bytes in an order that is named, or single; numbers of these kinds and widths.
+_NUMBERS = re.compile(r"[<>=|]?(b1|[iu][1248]|f(2|4|8|16)|c(8|16|32))")
+# Python 2 wrote long integers with an L.
+_SHAPE = re.compile(r"\(\s*(\d{1,19}L?\s*,\s*)*(\d{1,19}L?\s*)?\)")
+
+
+class NpyHeader(NamedTuple):
+    """What a .npy array holds.
+
+    Attributes:
+        dtype: Of its numbers.
+        shape: Its dimensions.
+        order: "C", or "F" where the first dimension runs fastest.
+        start: Where its numbers begin, in bytes.
+    """
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    order: str
+    start: int
+
+    @property
+    def nbytes(self) -> int:
+        """What its numbers take, which no overflow makes smaller."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def check_size(self, size: int) -> None:
+        """Compares the header with the bytes of the whole.
+
+        Raises:
+            ValueError: There are more or fewer.
+        """
+        if self.start + self.nbytes != size:
+            raise ValueError(f"it has {size} bytes, and its header of {self.dtype.str} in the shape "
+                             f"{self.shape} tells of {self.start + self.nbytes}")  # fmt: skip
+
+
+def read_npy_header(file: BinaryIO) -> NpyHeader:
+    """Reads the header of a .npy array from the beginning of a binary file.
+
+    Raises:
+        ValueError: It is none, or of an array of anything but numbers.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> np.save(file, np.zeros((2, 3), np.float32))
+    >>> read_npy_header(io.BytesIO(file.getvalue()))
+    NpyHeader(dtype=dtype('float32'), shape=(2, 3), order='C', start=128)
+    """
+    begin = file.read(len(_MAGIC) + 2)
+    if begin[: len(_MAGIC)] != _MAGIC:
+        raise ValueError(f"it begins with {begin!r}, expected {_MAGIC!r}")
+    width = {b"\1\0": 2, b"\2\0": 4, b"\3\0": 4}.get(begin[len(_MAGIC) :])
+    if width is None:
+        raise ValueError(f"its version is {tuple(begin[len(_MAGIC) :])}, expected (1, 0), (2, 0) or (3, 0)")
+    length = int.from_bytes(file.read(width), "little")
+    if length > _LONGEST_HEADER:
+        raise ValueError(f"its header has {length} bytes, expected at most {_LONGEST_HEADER}")
+    text = file.read(length)
+    if len(text) < length:
+        raise ValueError(f"it ends in its header, which has {length} bytes")
+    dtype, order, shape = _content(text.decode("latin1"))
+    return NpyHeader(dtype, shape, order, len(begin) + width + length)
+
+
+def _content(text: str) -> tuple[np.dtype, str, tuple[int, ...]]:
+    entries, place = {}, 1
+    while text.startswith("{") and (match := _ENTRY.match(text, place)) and match[2] not in entries:
+        entries[match[2]], place = match[3], match.end()
+    if len(entries) < 3 or not _AT_END.fullmatch(text, place) or entries["fortran_order"] not in ("True", "False"):
+        raise ValueError(f"its header is {describe(text)}, expected descr, fortran_order and shape of numbers")
+    kind = entries["descr"][1:-1]
+    if entries["descr"][0] not in "'\"" or not _NUMBERS.fullmatch(kind):
+        raise ValueError(f"it holds the type {describe(kind)}, expected numbers")
+    return np.dtype(kind), "F" if entries["fortran_order"] == "True" else "C", _shape(entries["shape"])
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    numbers = tuple(map(int, re.findall(r"\d+", text))) if _SHAPE.fullmatch(text) else None
+    # (3) is a number in Python.
+    if numbers is None or len(numbers) > _MOST_AXES or (numbers and "," not in text):
+        raise ValueError(f"its shape is {describe(text)}, expected up to {_MOST_AXES} whole numbers")
+    return numbers
+
+
+# ---- metrics/files/arrays.py
+
+"""Files that hold arrays of numbers: .npz, and memory-mapped .npy and .safetensors (without the package of that name).
+
+None can run code: arrays of Python objects are refused. No header is believed before it is compared with the bytes
+that are there.
+"""
+
+
+_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2",
+          "I8": "i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1"}  # fmt: skip
+# Of the format of safetensors.
+_LONGEST_DESCRIPTION = 100_000_000
+_MOST_DIMENSIONS = 32
+# A packed array may be so many times as long as its file, and any archive may unpack to so many bytes.
+_MOST_PACKED, _ALWAYS_UNPACKED = 100, 1 << 26
+_PORTION = 1 << 20
+# What a damaged archive can raise while it is read; that it cannot be opened is another thing.
+_ARCHIVE_ERRORS = (
+    *(ValueError, TypeError, EOFError, OSError, RuntimeError, OverflowError, MemoryError, IndexError),
+    *(struct.error, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error),
+)
+
+
+def open_array(path: str) -> np.ndarray:
+    """Opens an array without reading it.
+
+    Args:
+        path: A .npy or .safetensors file; of several tensors in one file, FILE:NAME.
+
+    Returns:
+        The array, memory-mapped; of bfloat16, which NumPy does not know, a float32 copy.
+
+    Raises:
+        ValueError: The file is no such file, or holds several tensors and none was named.
+        OSError: It cannot be read.
+    """
+    file, _, name = path.rpartition(":") if not os.path.exists(path) and ".safetensors:" in path else (path, "", "")
+    if file.endswith(".npy"):
+        return _npy(file)
+    if file.endswith(".safetensors"):
+        return _tensor(file, name)
+    raise ValueError(f"{path} is of an unknown kind, expected .npy or .safetensors")
+
+
+def _npy(path: str) -> np.ndarray:
+    with open(path, "rb") as file:
+        try:
+            header = read_npy_header(file)
+            header.check_size(os.fstat(file.fileno()).st_size)
+            return np.memmap(file, header.dtype, "r", header.start, header.shape, header.order)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise ValueError(f"{path} is no readable .npy file: {error}") from None
+
+
+def read_npz(source: str | BinaryIO, max_bytes: int | None = None) -> dict[str, np.ndarray]:
+    """Reads all arrays of a .npz archive; how long they are is known before the first is unpacked.
+
+    Args:
+        source: Its path, or a binary file that is open.
+        max_bytes: What the arrays may take in memory together. None takes 64 MiB, or 100 times what the archive takes
+            where that is more: enough for arrays that anyone saved, and too little for a bomb.
+
+    Returns:
+        Name -> array.
+
+    Raises:
+        ValueError: It is no such archive, or holds anything but arrays of numbers, or more than that.
+        OSError: It cannot be opened.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> np.savez(file, x=np.arange(3))
+    >>> read_npz(file)
+    {'x': array([0, 1, 2])}
+    >>> unpacked_bytes(file)
+    152
+    """
+    return _with_archive(source, lambda archive: {
+        name: _unpacked(archive, member) for name, member in _members(archive, max_bytes).items()
+    })  # fmt: skip
+
+
+def unpacked_bytes(source: str | BinaryIO) -> int:
+    """What the arrays of a .npz archive take once unpacked, as its directory says; `read_npz` holds it to that.
+
+    Raises:
+        ValueError, OSError: As `read_npz`.
+    """
+    return _with_archive(source, lambda archive: sum(m.file_size for m in _members(archive, math.inf).values()))
+
+
+def _with_archive(source, use):
+    if hasattr(source, "read"):
+        return _use_archive(source, source, use)
+    with open(source, "rb") as file:
+        return _use_archive(file, source, use)
+
+
+def _use_archive(file: BinaryIO, name, use):
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return use(archive)
+    except _ARCHIVE_ERRORS as error:
+        raise ValueError(f"{name} is no readable .npz file: {str(error) or type(error).__name__}") from None
+
+
+def _members(archive: zipfile.ZipFile, max_bytes: float | None) -> dict[str, zipfile.ZipInfo]:
+    """The arrays of an archive by name; raises a ValueError where they are anything that NumPy does not write."""
+    members = {}
+    for member in archive.infolist():
+        name = member.orig_filename.removesuffix(".npy")
+        if name == member.orig_filename or name in members or not name.isprintable() or set(name) & set("/\\:"):
+            raise ValueError(f"it holds {describe(member.orig_filename)}, expected arrays NAME.npy, each once")
+        stored = member.compress_type == zipfile.ZIP_STORED and member.compress_size == member.file_size
+        if member.flag_bits & 1 or not (stored or member.compress_type == zipfile.ZIP_DEFLATED):
+            raise ValueError(f"{describe(name)} is encrypted or packed by another way than NumPy's")
+        members[name] = member
+    size = archive.fp.seek(0, os.SEEK_END)
+    if sum(member.compress_size for member in members.values()) > size:
+        raise ValueError(f"its arrays overlap in its {size} bytes")
+    most = max(_ALWAYS_UNPACKED, _MOST_PACKED * size) if max_bytes is None else max_bytes
+    unpacked = sum(member.file_size for member in members.values())
+    if unpacked > most:
+        raise ValueError(f"it unpacks to {unpacked} bytes, expected at most {most}")
+    return members
+
+
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    with archive.open(member) as file:
+        header = read_npy_header(file)
+        header.check_size(member.file_size)
+        numbers = np.empty(header.nbytes, np.uint8)
+        for start in range(0, len(numbers), _PORTION):
+            portion = numbers[start : start + _PORTION]
+            if file.readinto(portion) != len(portion):
+                raise ValueError(f"{describe(member.filename)} ends too early")
+        # At the end of an array its checksum is looked at.
+        file.read(1)
+    return numbers.view(header.dtype).reshape(header.shape, order=header.order)
+
+
+def _tensor(path: str, name: str) -> np.ndarray:
+    tensors, start = _description(path)
+    if not name and len(tensors) == 1:
+        (name,) = tensors
+    if name not in tensors:
+        raise ValueError(f"{path} holds {_listed(tensors)}, expected one of them: {path}:NAME")
+    kind, shape, (begin, end) = tensors[name]
+    if kind not in _TYPES:
+        raise ValueError(f"{path}: {_listed([name])} is of {describe(kind)}, expected a tensor of numbers")
+    dtype, size = np.dtype(_TYPES[kind]), os.path.getsize(path) - start
+    if end - begin != dtype.itemsize * math.prod(shape) or end > size:
+        raise ValueError(f"{path}: the size of {_listed([name])} is not that of its shape {describe(shape)}")
+    last = max(end for _, _, (_, end) in tensors.values())
+    if last != size:
+        raise ValueError(f"{path} has {size} bytes of tensors, and describes {last}")
+    array = np.memmap(path, dtype, "r", start + begin, tuple(shape))
+    return (array.astype(np.uint32) << 16).view(np.float32) if kind == "BF16" else array
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Names from a file: as many as anyone reads, in one line."""
+    names = sorted(names)
+    shown = [name if name.isprintable() and len(name) <= 60 else ascii(name[:60]) for name in names[:10]]
+    return ", ".join(shown) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+
+
+def _description(path: str) -> tuple[dict[str, tuple], int]:
+    """Type, shape and place of every tensor, and where their data begin: a length in 8 bytes, then JSON, then data."""
+    with open(path, "rb") as file:
+        size, left = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size - 8
+        text = file.read(size) if size <= min(left, _LONGEST_DESCRIPTION) else b""
+    try:
+        header = json.loads(text.decode(), object_pairs_hook=unique_keys)
+    except DoubledKey as error:
+        raise ValueError(f"{path}: {error}") from error
+    except (ValueError, RecursionError):
+        header = None
+    if not isinstance(header, dict):
+        raise ValueError(f"{path} is no safetensors file: it does not begin with a description of its tensors")
+    tensors = {name: _entry(path, name, entry) for name, entry in header.items() if name != "__metadata__"}
+    _check_places(path, tensors)
+    return tensors, 8 + size
+
+
+def _entry(path: str, name: str, entry) -> tuple[str, list[int], list[int]]:
+    found = [entry.get(key) for key in ("dtype", "shape", "data_offsets")] if isinstance(entry, dict) else [None] * 3
+    kind, shape, offsets = found
+    whole = all(isinstance(part, list) and all(type(n) is int and 0 <= n < 1 << 63 for n in part)
+                for part in (shape, offsets))  # fmt: skip
+    if not isinstance(kind, str) or not whole or len(shape) > _MOST_DIMENSIONS or len(offsets) != 2:
+        raise ValueError(f"{path}: {_listed([name])} is described by {describe(list(found))}, expected a tensor of "
+                         "numbers: its type, shape and two offsets")  # fmt: skip
+    return kind, shape, offsets
+
+
+def _check_places(path: str, tensors: dict[str, tuple]) -> None:
+    """Raises a ValueError where tensors overlap or leave a hole, which the format allows nobody."""
+    place = 0
+    for (begin, end), name in sorted((offsets, name) for name, (_, _, offsets) in tensors.items()):
+        if begin != place or end < begin:
+            raise ValueError(f"{path}: {_listed([name])} lies at {[begin, end]}, expected it to begin at {place}, "
+                             "where the tensor before it ends")  # fmt: skip
+        place = end
+
+
+# ---- metrics/files/pickled_values.py
+
+"""The values of a pickle of plain data, made without a class that the file could call or alter."""
+
+
+# No caption has such n-grams. So few tokens, none of them a number with a fraction or a tuple, leave no room for
+# thousands of tuples of one hash, nor for tuples that share others until one hash takes for ever.
+_LONGEST_TUPLE = 10
+# Keys that are set before doubled ones are looked for.
+_KEYS_AT_ONCE = 2000
+_TOKENS, _KEYS = {str, int}, {str, tuple}
+_CONTAINERS = {("collections", name) for name in ("defaultdict", "OrderedDict", "Counter")}
+# What a defaultdict makes of a missing key: needed by nobody who reads it.
+_FACTORIES = {
+    (module, name)
+    for module in ("builtins", "__builtin__")
+    for name in ("int", "long", "float", "str", "unicode", "list", "tuple", "dict", "set")
+}
+
+
+class _Name:
+    """Stands for a class that a pickle asks for, and is none."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+
+_NAMES = {key: _Name(key[1]) for key in _CONTAINERS | _FACTORIES}
+
+
+def plain_name(module, name) -> _Name:
+    """What stands for a class; raises a ValueError where it is none of the plain ones."""
+    if type(module) is not str or type(name) is not str:
+        raise ValueError("the pickle asks for something without a name, expected plain containers and numbers only")
+    if (module, name) not in _NAMES:
+        shown = f"{module}.{name}"
+        shown = shown if shown.isprintable() and len(shown) <= 80 else ascii(shown[:80])
+        raise ValueError(f"the pickle asks for {shown}, expected plain containers and numbers only")
+    return _NAMES[module, name]
+
+
+def filled_container(name, arguments) -> dict:
+    """What a call of a container of collections makes, as a dict; raises a ValueError for other calls."""
+    made, kind = {}, name.name if type(name) is _Name else None
+    content = arguments[0] if type(arguments) is tuple and len(arguments) == 1 else ()
+    if kind == "defaultdict" and (arguments == () or type(content) is _Name):
+        return made
+    if kind == "Counter" and (arguments == () or type(content) is dict):
+        return content or made
+    if kind == "OrderedDict" and (arguments == () or type(content) is list):
+        if any(type(pair) is not list or len(pair) != 2 for pair in content):
+            raise ValueError("the pickle fills an OrderedDict from anything but pairs")
+        set_items(made, [part for pair in content for part in pair])
+        # Filled from one list again and again, a short file would hold as many as it has calls.
+        if content:
+            content.clear()
+        return made
+    raise ValueError(f"the pickle calls {kind or kind_of(name)}, expected empty or filled containers")
+
+
+def token_tuple(items: list) -> tuple:
+    """A tuple of tokens, or of the one argument of a call; raises a ValueError where it is neither."""
+    kinds = set(map(type, items))
+    is_gram = kinds <= _TOKENS and len(items) <= _LONGEST_TUPLE
+    is_argument = len(items) == 1 and kinds <= {_Name, dict, list}
+    if not is_gram and not is_argument:
+        found = ", ".join(sorted({kind_of(item) for item in items}))
+        raise ValueError(f"the pickle holds a tuple of {len(items)} of {found}, expected a tuple of tokens: at most "
+                         f"{_LONGEST_TUPLE} texts or integers")  # fmt: skip
+    return tuple(items)
+
+
+def set_items(made: dict, items: list) -> None:
+    """Sets keys and values that follow each other; raises a ValueError for a doubled key, or one of another kind."""
+    keys, values = items[::2], items[1::2]
+    if len(keys) != len(values):
+        raise ValueError("the pickle has a key without a value")
+    if not set(map(type, keys)) <= _KEYS:
+        wrong = next(key for key in keys if type(key) not in _KEYS)
+        raise ValueError(f"the pickle has the key {kind_of(wrong)}, expected a tuple of tokens or a text")
+    for start in range(0, len(keys), _KEYS_AT_ONCE):
+        part = keys[start : start + _KEYS_AT_ONCE]
+        size = len(made) + len(part)
+        made.update(zip(part, values[start : start + _KEYS_AT_ONCE]))
+        if len(made) < size:
+            raise ValueError("the pickle has a key twice in one dict")
+
+
+def kind_of(value) -> str:
+    """A value of a file, in few words: one that holds others is not written out, since they may be endless."""
+    is_short = value is None or isinstance(value, str | int | float)
+    return describe(value) if is_short else type(value).__name__.lstrip("_")
+
+
+# ---- metrics/files/pickles.py
+
+"""Pickles of plain data, read by a machine of their own: dicts, lists, tuples of tokens, texts and numbers.
+
+`pickle` runs what a file tells it to, and no list of allowed classes makes that safe: a file can alter an allowed
+class, ask for gigabytes by a number, nest until the interpreter ends, or share tuples so that one hash takes hours.
+This machine knows the few instructions that such data are made of, in all protocols. It hands out no class and calls
+nothing; what it makes takes time and memory in proportion to the file.
+"""
+
+
+# No caption has such tokens or counts.
+_LONGEST_TEXT, _LARGEST_INTEGER, _HIGHEST_PROTOCOL = 1 << 16, 1 << 60, 5
+# Containers that are open at one time: an n-gram stands in a dict in a dict.
+_MOST_MARKS = 32
+_GET_1, _GET_4, _GET_LINE, _PUT_4, _PUT_LINE, _MEMOIZE, _FLOAT_8 = b"hjgrp\x94G"
+_NUMBER_4, _NUMBER_8 = struct.Struct("<I").unpack_from, struct.Struct(">d").unpack_from
+# Of a line with an index of the memo.
+_LONGEST_NUMBER = 22
+
+
+def read_plain_pickle(content: bytes):
+    """Reads a pickle of dicts, lists, tuples of tokens, texts and numbers, of any protocol and of Python 2 or 3.
+
+    Args:
+        content: The pickle. The texts of Python 2 are read as UTF-8.
+
+    Returns:
+        What it holds; a defaultdict, OrderedDict or Counter as a dict.
+
+    Raises:
+        ValueError: It is none, or asks for anything else; the message names the byte.
+
+    >>> import pickle
+    >>> read_plain_pickle(pickle.dumps({("a", "cat"): 2.0}))
+    {('a', 'cat'): 2.0}
+    >>> read_plain_pickle(pickle.dumps(print))
+    Traceback (most recent call last):
+        ...
+    ValueError: the pickle asks for builtins.print, expected plain containers and numbers only
+    """
+    machine = _Machine(content)
+    try:
+        machine.run()
+        return machine.result()
+    except IndexError:
+        raise ValueError("the pickle ends too early, or takes what it does not have") from None
+    except (TypeError, struct.error, OverflowError) as error:
+        raise ValueError(f"the pickle is damaged at byte {machine.place}: {error}") from None
+
+
+class _Missing:
+    """Stands where the memo has nothing; no container takes it for a key or a token."""
+
+
+_MISSING = _Missing()
+
+
+class _Machine:
+    """The stack, the marks in it and the memo; each instruction takes the place behind it and returns the next one."""
+
+    def __init__(self, content: bytes):
+        self.content, self.stack, self.marks, self.memo, self.place = content, [], [], [], 0
+        # One byte asks for a container of some 64, and no byte for a place in the memo with a large number.
+        self.containers_left = self.most_kept = 1000 + len(content) // 4
+        self.push, self.instructions = self.stack.append, [self.unknown] * 256
+        for codes, instruction in {
+            b".": self.stop, b"R": self.reduce, b"c": self.name, b"\x93": self.stack_name,
+            b"\x80": self.protocol, b"\x95": self.frame, b"q": self.put_1,
+            b"}": self.empty_dict, b"d": self.dict, b"s": self.set_item, b"u": self.set_items,
+            b"]": self.empty_list, b"l": self.list, b"a": self.append, b"e": self.appends,
+            b"(": self.mark, b")": self.empty_tuple, b"t": self.tuple,
+            b"\x85": self.tuple_1, b"\x86": self.tuple_2, b"\x87": self.tuple_3,
+            b"U\x8c": self.text_1, b"TX": self.text_4, b"\x8d": self.text_8, b"S": self.quoted, b"V": self.escaped,
+            b"K": self.int_1, b"M": self.int_2, b"J": self.int_4, b"\x8a": self.long_1, b"IL": self.int_line,
+            b"F": self.float_line, b"N": self.none, b"\x88": self.true, b"\x89": self.false,
+        }.items():  # fmt: skip
+            for code in codes:
+                self.instructions[code] = instruction
+
+    def run(self):
+        """Follows the instructions up to the last one.
+
+        Those that a table is mostly made of (numbers, and what is put into the memo and got from it) stand here: a
+        million n-grams take 7 s, and 11 s with a call for each.
+        """
+        content, stack, memo, push, instructions = self.content, self.stack, self.memo, self.push, self.instructions
+        place = 0
+        while place >= 0:
+            code = content[place]
+            if code == _GET_4:
+                push(memo[_NUMBER_4(content, place + 1)[0]])
+                place += 5
+            elif code == _GET_1:
+                push(memo[content[place + 1]])
+                place += 2
+            elif code == _PUT_4:
+                number = _NUMBER_4(content, place + 1)[0]
+                memo.append(stack[-1]) if number == len(memo) else self.put(number)
+                place += 5
+            elif code == _FLOAT_8:
+                push(_NUMBER_8(content, place + 1)[0])
+                place += 9
+            elif code == _MEMOIZE:
+                memo.append(stack[-1])
+                place += 1
+            elif code == _GET_LINE or code == _PUT_LINE:
+                end = content.index(b"\n", place, place + _LONGEST_NUMBER)
+                number = int(content[place + 1 : end])
+                if number < 0:
+                    raise IndexError
+                if code == _GET_LINE:
+                    push(memo[number])
+                else:
+                    memo.append(stack[-1]) if number == len(memo) else self.put(number)
+                place = end + 1
+            else:
+                self.place = place
+                place = instructions[code](place + 1)
+
+    def unknown(self, place):
+        raise ValueError(f"the pickle has the instruction {self.content[place - 1 : place]!r} at byte {place - 1}, "
+                         "expected those of plain containers, texts and numbers")  # fmt: skip
+
+    def result(self):
+        if len(self.stack) != 1 or self.marks or self.content[self.place + 1 :].strip():
+            raise ValueError("the pickle does not end with one value")
+        return self.stack[0]
+
+    def stop(self, place):
+        return -1
+
+    def protocol(self, place):
+        if self.content[place] > _HIGHEST_PROTOCOL:
+            raise ValueError(f"the pickle has the protocol {self.content[place]}, expected 0 to {_HIGHEST_PROTOCOL}")
+        return place + 1
+
+    def frame(self, place):
+        if self.number(place, 8) > len(self.content) - place - 8:
+            raise ValueError(f"the pickle has a frame at byte {place} that it does not fill")
+        return place + 8
+
+    # Numbers and lines behind an instruction.
+
+    def number(self, place, width):
+        return int.from_bytes(self.content[place : place + width], "little")
+
+    def line(self, place, longest=400):
+        end = self.content.find(b"\n", place, place + longest + 1)
+        if end < 0:
+            raise ValueError(f"the pickle has no line at byte {place}, expected one of at most {longest} bytes")
+        return self.content[place:end], end + 1
+
+    def whole(self, place):
+        text, end = self.line(place)
+        digits = text.removesuffix(b"L")
+        if not digits.removeprefix(b"-").isdigit() or len(digits) > 20:
+            raise ValueError(f"the pickle has {text[:40]!r} at byte {place}, expected a number")
+        return int(digits), end
+
+    # The memo.
+
+    def put_1(self, place):
+        self.put(self.content[place])
+        return place + 1
+
+    def put(self, number):
+        if number >= self.most_kept:
+            raise ValueError(f"the pickle keeps value {number}, more than its {len(self.content)} bytes can hold")
+        # Optimized pickles leave numbers out.
+        self.memo.extend([_MISSING] * (number + 1 - len(self.memo)))
+        self.memo[number] = self.stack[-1]
+
+    # Texts.
+
+    def text(self, place, width):
+        start = place + width
+        length = self.number(place, width)
+        if length > _LONGEST_TEXT or start + length > len(self.content):
+            raise ValueError(f"the pickle has a text of {length} bytes at byte {place}, expected at most "
+                             f"{_LONGEST_TEXT}, all in the file")  # fmt: skip
+        self.push(self.content[start : start + length].decode("utf-8", "surrogatepass"))
+        return start + length
+
+    def text_1(self, place):
+        return self.text(place, 1)
+
+    def text_4(self, place):
+        return self.text(place, 4)
+
+    def text_8(self, place):
+        return self.text(place, 8)
+
+    def quoted(self, place):
+        text, end = self.line(place, _LONGEST_TEXT)
+        if len(text) < 2 or text[0] != text[-1] or text[0] not in b"'\"":
+            raise ValueError(f"the pickle has {text[:40]!r} at byte {place}, expected a text in quotes")
+        self.push(codecs.escape_decode(text[1:-1])[0].decode("utf-8", "surrogatepass"))
+        return end
+
+    def escaped(self, place):
+        text, end = self.line(place, _LONGEST_TEXT)
+        self.push(text.decode("raw-unicode-escape"))
+        return end
+
+    # Numbers.
+
+    def int_1(self, place):
+        self.push(self.content[place])
+        return place + 1
+
+    def int_2(self, place):
+        self.push(self.number(place, 2))
+        return place + 2
+
+    def int_4(self, place):
+        self.push(int.from_bytes(self.content[place : place + 4], "little", signed=True))
+        return place + 4
+
+    def long_1(self, place):
+        end = place + 1 + self.content[place]
+        self.integer(int.from_bytes(self.content[place + 1 : end], "little", signed=True), place)
+        return end
+
+    def int_line(self, place):
+        number, end = self.whole(place)
+        self.integer(number, place)
+        return end
+
+    def integer(self, number, place):
+        if abs(number) >= _LARGEST_INTEGER:
+            raise ValueError(f"the pickle has an integer at byte {place} that is no token or count: it is too large")
+        self.push(number)
+
+    def float_line(self, place):
+        text, end = self.line(place)
+        self.push(float(text))
+        return end
+
+    def none(self, place):
+        self.push(None)
+        return place
+
+    def true(self, place):
+        self.push(True)
+        return place
+
+    def false(self, place):
+        self.push(False)
+        return place
+
+    # Tuples.
+
+    def mark(self, place):
+        if len(self.marks) == _MOST_MARKS:
+            raise ValueError(f"the pickle nests {_MOST_MARKS} deep at byte {place}")
+        self.marks.append(len(self.stack))
+        return place
+
+    def since_mark(self):
+        start = self.marks.pop()
+        items = self.stack[start:]
+        del self.stack[start:]
+        return items
+
+    def empty_tuple(self, place):
+        self.push(())
+        return place
+
+    def tuple(self, place):
+        self.push(token_tuple(self.since_mark()))
+        return place
+
+    def tuple_1(self, place):
+        self.stack[-1] = token_tuple(self.stack[-1:])
+        return place
+
+    def tuple_2(self, place):
+        self.stack[-2:] = (token_tuple(self.stack[-2:]),)
+        return place
+
+    def tuple_3(self, place):
+        self.stack[-3:] = (token_tuple(self.stack[-3:]),)
+        return place
+
+    # Lists and dicts.
+
+    def container(self, made):
+        self.containers_left -= 1
+        if self.containers_left < 0:
+            raise ValueError(f"the pickle has more containers than its {len(self.content)} bytes can fill")
+        self.push(made)
+
+    def empty_list(self, place):
+        self.container([])
+        return place
+
+    def list(self, place):
+        self.container(self.since_mark())
+        return place
+
+    def append(self, place):
+        item = self.stack.pop()
+        self.top(list).append(item)
+        return place
+
+    def appends(self, place):
+        items = self.since_mark()
+        self.top(list).extend(items)
+        return place
+
+    def empty_dict(self, place):
+        self.container({})
+        return place
+
+    def dict(self, place):
+        items = self.since_mark()
+        self.container({})
+        set_items(self.stack[-1], items)
+        return place
+
+    def set_item(self, place):
+        value, key = self.stack.pop(), self.stack.pop()
+        made = self.top(dict)
+        if key.__class__ is tuple and key not in made:
+            made[key] = value
+        else:
+            set_items(made, [key, value])
+        return place
+
+    def set_items(self, place):
+        items = self.since_mark()
+        set_items(self.top(dict), items)
+        return place
+
+    def top(self, kind):
+        if type(self.stack[-1]) is not kind:
+            raise ValueError(f"the pickle adds to {kind_of(self.stack[-1])}, expected a {kind.__name__}")
+        return self.stack[-1]
+
+    # Classes, of which there is none.
+
+    def name(self, place):
+        module, place = self.line(place)
+        name, place = self.line(place)
+        self.push(plain_name(module.decode(), name.decode()))
+        return place
+
+    def stack_name(self, place):
+        name, module = self.stack.pop(), self.stack.pop()
+        self.push(plain_name(module, name))
+        return place
+
+    def reduce(self, place):
+        arguments, name = self.stack.pop(), self.stack.pop()
+        self.container(filled_container(name, arguments))
+        return place

@@ -26,9 +26,10 @@ from .packed_vectors import cosines
 from .repetition import repetition_penalty
 from .reward import CiderReward
 from .scoring import open_table, sample_scores, sample_statistics, score, signature_settings
+from .table_checks import check_table
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (completion_text, cosines, read_pickle, repetition_penalty)
+_SIBLINGS = (check_table, completion_text, cosines, read_pickle, repetition_penalty)
 
 _CITATION = """\
 @inproceedings{vedantam2015cider,

@@ -142,10 +142,24 @@ def _numbers(array) -> np.ndarray:
 
 
 def read_statistics(source) -> dict[str, np.ndarray]:
-    """Reads what a `StatisticsWriter` wrote, from its path or an Arrow buffer; of a shard without rows, no column."""
+    """Reads what a `StatisticsWriter` wrote, from its path or an Arrow buffer; of a shard without rows, no column.
+
+    Raises:
+        ValueError: It is damaged, or another file.
+        OSError: It cannot be opened.
+    """
     import pyarrow.parquet  # Takes time, for Parquet and Arrow alone.
 
-    return from_table(pyarrow.parquet.read_table(source))
+    place = source if isinstance(source, str) else "the content"
+    try:
+        return from_table(pyarrow.parquet.read_table(source))
+    except (pyarrow.ArrowException, ValueError, TypeError, KeyError, RecursionError, MemoryError, OSError) as error:
+        # Arrow tells of a damaged file as of one that cannot be read, but without a number of the system.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        first = first if first.isprintable() else ascii(first)
+        raise ValueError(f"{place} is no readable file of statistics: {first}") from error
 
 
 def write_rows(path: str, batches: Iterable[Mapping[str, np.ndarray]]) -> None:

@@ -8,18 +8,23 @@ import importlib
 import inspect
 import json
 import math
+import numbers
 import numpy as np
 import os
 import pandas as pd
 import re
 import shutil
+import struct
 import tempfile
 import threading
 import warnings
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from pprint import pformat
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 
 # ---- metrics/page/results.py
@@ -576,6 +581,217 @@ def _api(page: Page, inputs: dict, options: dict) -> dict:
     return {**results, "signature": signature}
 
 
+# ---- metrics/utils/checks.py
+
+"""Input checked item by item, options by kind, and settings as a signature: what all metrics begin with.
+
+`evaluate` looks at the first item only and lets the rest be cast: an int among captions quotes all of them, a NaN
+becomes the word "nan". Here every item is looked at before anything is stored or scored. Importing this module
+imports neither evaluate nor NumPy.
+"""
+
+
+VERSION = "0.1.0"
+
+
+def as_list(values, place: str) -> list:
+    """Turns a container of items into a list: list, tuple, NumPy array, pandas Series, Arrow array, datasets Column.
+
+    Args:
+        values: The container.
+        place: Its name in an error.
+
+    Raises:
+        TypeError: It is a single text, a mapping, a set, a generator or no container at all.
+
+    >>> as_list(("a", "b"), "predictions")
+    ['a', 'b']
+    """
+    if isinstance(values, list):
+        return values
+    for method in ("to_pylist", "tolist"):
+        if hasattr(values, method):
+            values = getattr(values, method)()
+            break
+    # A datasets Column is read whole by a full slice.
+    if hasattr(values, "source") and hasattr(values, "column_name"):
+        values = values[:]
+    if isinstance(values, list | tuple):
+        return list(values)
+    raise TypeError(f"{place} is {describe(values)}, expected a list (or tuple, array, Series, Column) of items")
+
+
+def describe(value) -> str:
+    """Names what was found, shortly.
+
+    >>> describe(5), describe(None), describe(float("nan"))
+    ('int 5', 'None', 'float nan')
+    """
+    if value is None:
+        return "None"
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
+
+
+def as_lists(predictions, references, item: str = "sample") -> tuple[list, list]:
+    """Turns both containers into lists of the same length, at least one long.
+
+    Args:
+        predictions, references: The containers, see `as_list`.
+        item: What one of them is called in an error.
+
+    Raises:
+        ValueError: They differ in number, or there is none.
+        TypeError: One is no container.
+
+    >>> as_lists(("a",), ["b"])
+    (['a'], ['b'])
+    """
+    predictions, references = as_list(predictions, "predictions"), as_list(references, "references")
+    if len(predictions) != len(references):
+        raise ValueError(f"{len(predictions)} predictions and {len(references)} references, expected as many of both")
+    if not predictions:
+        raise ValueError(f"predictions is empty, expected at least one {item}")
+    return predictions, references
+
+
+def check_captions(predictions, references) -> tuple[list, list[list]]:
+    """Checks candidates and references, texts or token ids.
+
+    Args:
+        predictions: One text, or one list of token ids, per sample.
+        references: Per sample, one reference or a list of them. A list of texts is always a list of captions; among
+            token ids a flat list of ints is one reference.
+
+    Returns:
+        Predictions as a list of str or of lists of int; references as a list of lists of them.
+
+    Raises:
+        ValueError: There is no sample, the two differ in number, or a sample has no reference.
+        TypeError: An item is of another type (the message names it), or texts and ids are mixed.
+
+    >>> check_captions(["a cat"], ["the cat"])
+    (['a cat'], [['the cat']])
+    """
+    predictions, references = as_lists(predictions, references)
+    if isinstance(predictions[0], str):
+        return _texts(predictions, "predictions[{}]"), _text_groups(references)
+    return [_ids(item, f"predictions[{i}]") for i, item in enumerate(predictions)], _id_groups(references)
+
+
+def check_references(references) -> list[list]:
+    """Checks references alone, as `check_captions` does, for a table of document frequencies.
+
+    >>> check_references(["a cat", ["a dog", "the dog"]])
+    [['a cat'], ['a dog', 'the dog']]
+    """
+    references = as_list(references, "references")
+    if not references:
+        raise ValueError("references is empty, expected at least one image")
+    first = references[0]
+    if not isinstance(first, str):
+        first = next(iter(as_list(first, "references[0]")), None)
+    return _text_groups(references) if isinstance(first, str) else _id_groups(references)
+
+
+def _texts(items: list, place: str) -> list[str]:
+    # The set of types is found at C speed; only where it is not {str} does a Python loop look for the place.
+    if set(map(type, items)) == {str}:
+        return items
+    return [_text(item, place.format(i)) for i, item in enumerate(items)]
+
+
+def _text(item, place: str) -> str:
+    if not isinstance(item, str):
+        raise TypeError(f"{place} is {describe(item)}, expected str")
+    return str(item)
+
+
+def _text_groups(references: list) -> list[list[str]]:
+    groups = [
+        group if type(group) is list else [group] if isinstance(group, str) else as_list(group, f"references[{i}]")
+        for i, group in enumerate(references)
+    ]
+    if not all(groups):
+        _no_reference(groups)
+    if set(map(type, chain.from_iterable(groups))) == {str}:
+        return groups
+    return [_texts(group, f"references[{i}][{{}}]") for i, group in enumerate(groups)]
+
+
+def _no_reference(groups: list) -> None:
+    place = next(i for i, group in enumerate(groups) if not group)
+    raise ValueError(f"references[{place}] is an empty list, expected at least one reference")
+
+
+def _id_groups(references: list) -> list[list[list[int]]]:
+    groups = []
+    for i, group in enumerate(references):
+        group = as_list(group, f"references[{i}]")
+        if group and isinstance(group[0], numbers.Integral):
+            group = [group]
+        groups.append([_ids(item, f"references[{i}][{j}]") for j, item in enumerate(group)])
+    if not all(groups):
+        _no_reference(groups)
+    return groups
+
+
+def _ids(item, place: str) -> list[int]:
+    if isinstance(item, str) or not (isinstance(item, list | tuple) or hasattr(item, "tolist")):
+        raise TypeError(f"{place} is {describe(item)}, expected str in all items, or a list of token ids in all items")
+    item = as_list(item, place)
+    for k, token in enumerate(item):
+        if isinstance(token, bool) or not isinstance(token, numbers.Integral):
+            raise TypeError(f"{place}[{k}] is {describe(token)}, expected int (a token id)")
+    return [int(token) for token in item]
+
+
+def check_options(orders: dict | None = None, positive: dict | None = None, flags: dict | None = None) -> None:
+    """Checks options by kind, each given as name -> value.
+
+    Args:
+        orders: Integers of at least 1.
+        positive: Finite numbers above 0.
+        flags: True or False.
+
+    Raises:
+        ValueError: One is of another kind; the message names it.
+
+    >>> check_options(orders={"n": 0})
+    Traceback (most recent call last):
+        ...
+    ValueError: n is 0, expected an integer of at least 1
+    """
+    for name, value in (orders or {}).items():
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+            raise ValueError(f"{name} is {value!r}, expected an integer of at least 1")
+    for name, value in (positive or {}).items():
+        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < value < float("inf"):
+            raise ValueError(f"{name} is {value!r}, expected a positive number")
+    for name, value in (flags or {}).items():
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} is {value!r}, expected True or False")
+
+
+def signature(name: str, settings: dict) -> str:
+    """Joins settings to one line that says how a score was made; None values are left out.
+
+    >>> signature("cider_d", {"n": 4, "stem": False, "refs": None})
+    'cider_d|n:4|stem:no|v:0.1.0'
+    """
+    shown = {
+        key: {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+        for key, value in {**settings, "v": VERSION}.items()
+    }
+    return "|".join([name, *(f"{key}:{value}" for key, value in shown.items() if value is not None)])
+
+
+def reference_counts(references: Iterable) -> str:
+    """The number of references per sample: "5", or "1-5" where it varies."""
+    sizes = set(map(len, references))
+    return str(min(sizes)) if len(sizes) == 1 else f"{min(sizes)}-{max(sizes)}"
+
+
 # ---- metrics/files/json_text.py
 
 """JSON as a text that nobody checked before: UTF-8 with or without a mark, and no key twice."""
@@ -618,15 +834,129 @@ def read_json(path: str):
             raise ValueError(f"{path} is not a JSON file: {error}") from error
 
 
-# ---- metrics/files/arrays.py
+# ---- metrics/files/npy_headers.py
 
-"""Opens files that hold arrays, memory-mapped: .npy, and .safetensors without the package of that name.
+"""The header of a .npy array, by itself or in a .npz archive: what it holds, before a byte of it is read.
 
-Neither can run code: a .npy file of Python objects is refused.
+NumPy evaluates the header as Python and believes it. Here it is matched against the one form that arrays of numbers
+have, and compared with the bytes that are there; no header can ask for code, nesting or memory.
 """
 
 
-_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1"}
+_MAGIC = b"\x93NUMPY"
+# Of NumPy itself.
+_LONGEST_HEADER, _MOST_AXES = 10_000, 32
+_ENTRY = re.compile(
+    r"""\s*(['"])(descr|fortran_order|shape)\1\s*:\s*(\([^()]*\)|'[^']*'|"[^"]*"|True|False)\s*(,|(?=}))"""
+)
+_AT_END = re.compile(r"\s*}\s*")
+# Bytes in an order that is named, or single; numbers of these kinds and widths.
+_NUMBERS = re.compile(r"[<>=|]?(b1|[iu][1248]|f(2|4|8|16)|c(8|16|32))")
+# Python 2 wrote long integers with an L.
+_SHAPE = re.compile(r"\(\s*(\d{1,19}L?\s*,\s*)*(\d{1,19}L?\s*)?\)")
+
+
+class NpyHeader(NamedTuple):
+    """What a .npy array holds.
+
+    Attributes:
+        dtype: Of its numbers.
+        shape: Its dimensions.
+        order: "C", or "F" where the first dimension runs fastest.
+        start: Where its numbers begin, in bytes.
+    """
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    order: str
+    start: int
+
+    @property
+    def nbytes(self) -> int:
+        """What its numbers take, which no overflow makes smaller."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def check_size(self, size: int) -> None:
+        """Compares the header with the bytes of the whole.
+
+        Raises:
+            ValueError: There are more or fewer.
+        """
+        if self.start + self.nbytes != size:
+            raise ValueError(f"it has {size} bytes, and its header of {self.dtype.str} in the shape "
+                             f"{self.shape} tells of {self.start + self.nbytes}")  # fmt: skip
+
+
+def read_npy_header(file: BinaryIO) -> NpyHeader:
+    """Reads the header of a .npy array from the beginning of a binary file.
+
+    Raises:
+        ValueError: It is none, or of an array of anything but numbers.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> np.save(file, np.zeros((2, 3), np.float32))
+    >>> read_npy_header(io.BytesIO(file.getvalue()))
+    NpyHeader(dtype=dtype('float32'), shape=(2, 3), order='C', start=128)
+    """
+    begin = file.read(len(_MAGIC) + 2)
+    if begin[: len(_MAGIC)] != _MAGIC:
+        raise ValueError(f"it begins with {begin!r}, expected {_MAGIC!r}")
+    width = {b"\1\0": 2, b"\2\0": 4, b"\3\0": 4}.get(begin[len(_MAGIC) :])
+    if width is None:
+        raise ValueError(f"its version is {tuple(begin[len(_MAGIC) :])}, expected (1, 0), (2, 0) or (3, 0)")
+    length = int.from_bytes(file.read(width), "little")
+    if length > _LONGEST_HEADER:
+        raise ValueError(f"its header has {length} bytes, expected at most {_LONGEST_HEADER}")
+    text = file.read(length)
+    if len(text) < length:
+        raise ValueError(f"it ends in its header, which has {length} bytes")
+    dtype, order, shape = _content(text.decode("latin1"))
+    return NpyHeader(dtype, shape, order, len(begin) + width + length)
+
+
+def _content(text: str) -> tuple[np.dtype, str, tuple[int, ...]]:
+    entries, place = {}, 1
+    while text.startswith("{") and (match := _ENTRY.match(text, place)) and match[2] not in entries:
+        entries[match[2]], place = match[3], match.end()
+    if len(entries) < 3 or not _AT_END.fullmatch(text, place) or entries["fortran_order"] not in ("True", "False"):
+        raise ValueError(f"its header is {describe(text)}, expected descr, fortran_order and shape of numbers")
+    kind = entries["descr"][1:-1]
+    if entries["descr"][0] not in "'\"" or not _NUMBERS.fullmatch(kind):
+        raise ValueError(f"it holds the type {describe(kind)}, expected numbers")
+    return np.dtype(kind), "F" if entries["fortran_order"] == "True" else "C", _shape(entries["shape"])
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    numbers = tuple(map(int, re.findall(r"\d+", text))) if _SHAPE.fullmatch(text) else None
+    # (3) is a number in Python.
+    if numbers is None or len(numbers) > _MOST_AXES or (numbers and "," not in text):
+        raise ValueError(f"its shape is {describe(text)}, expected up to {_MOST_AXES} whole numbers")
+    return numbers
+
+
+# ---- metrics/files/arrays.py
+
+"""Files that hold arrays of numbers: .npz, and memory-mapped .npy and .safetensors (without the package of that name).
+
+None can run code: arrays of Python objects are refused. No header is believed before it is compared with the bytes
+that are there.
+"""
+
+
+_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2",
+          "I8": "i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1"}  # fmt: skip
+# Of the format of safetensors.
+_LONGEST_DESCRIPTION = 100_000_000
+_MOST_DIMENSIONS = 32
+# A packed array may be so many times as long as its file, and any archive may unpack to so many bytes.
+_MOST_PACKED, _ALWAYS_UNPACKED = 100, 1 << 26
+_PORTION = 1 << 20
+# What a damaged archive can raise while it is read; that it cannot be opened is another thing.
+_ARCHIVE_ERRORS = (
+    *(ValueError, TypeError, EOFError, OSError, RuntimeError, OverflowError, MemoryError, IndexError),
+    *(struct.error, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error),
+)
 
 
 def open_array(path: str) -> np.ndarray:
@@ -644,44 +974,169 @@ def open_array(path: str) -> np.ndarray:
     """
     file, _, name = path.rpartition(":") if not os.path.exists(path) and ".safetensors:" in path else (path, "", "")
     if file.endswith(".npy"):
-        try:
-            return np.load(file, mmap_mode="r", allow_pickle=False)
-        except (ValueError, EOFError) as error:
-            raise ValueError(f"{file} is no readable .npy file: {error}") from None
+        return _npy(file)
     if file.endswith(".safetensors"):
         return _tensor(file, name)
     raise ValueError(f"{path} is of an unknown kind, expected .npy or .safetensors")
 
 
-def _tensor(path: str, name: str) -> np.ndarray:
-    header, start = _header(path)
-    names = sorted(set(header) - {"__metadata__"})
-    if not name and len(names) == 1:
-        (name,) = names
-    if name not in names:
-        raise ValueError(f"{path} holds {', '.join(names)}, expected one of them: {path}:NAME")
+def _npy(path: str) -> np.ndarray:
+    with open(path, "rb") as file:
+        try:
+            header = read_npy_header(file)
+            header.check_size(os.fstat(file.fileno()).st_size)
+            return np.memmap(file, header.dtype, "r", header.start, header.shape, header.order)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise ValueError(f"{path} is no readable .npy file: {error}") from None
+
+
+def read_npz(source: str | BinaryIO, max_bytes: int | None = None) -> dict[str, np.ndarray]:
+    """Reads all arrays of a .npz archive; how long they are is known before the first is unpacked.
+
+    Args:
+        source: Its path, or a binary file that is open.
+        max_bytes: What the arrays may take in memory together. None takes 64 MiB, or 100 times what the archive takes
+            where that is more: enough for arrays that anyone saved, and too little for a bomb.
+
+    Returns:
+        Name -> array.
+
+    Raises:
+        ValueError: It is no such archive, or holds anything but arrays of numbers, or more than that.
+        OSError: It cannot be opened.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> np.savez(file, x=np.arange(3))
+    >>> read_npz(file)
+    {'x': array([0, 1, 2])}
+    >>> unpacked_bytes(file)
+    152
+    """
+    return _with_archive(source, lambda archive: {
+        name: _unpacked(archive, member) for name, member in _members(archive, max_bytes).items()
+    })  # fmt: skip
+
+
+def unpacked_bytes(source: str | BinaryIO) -> int:
+    """What the arrays of a .npz archive take once unpacked, as its directory says; `read_npz` holds it to that.
+
+    Raises:
+        ValueError, OSError: As `read_npz`.
+    """
+    return _with_archive(source, lambda archive: sum(m.file_size for m in _members(archive, math.inf).values()))
+
+
+def _with_archive(source, use):
+    if hasattr(source, "read"):
+        return _use_archive(source, source, use)
+    with open(source, "rb") as file:
+        return _use_archive(file, source, use)
+
+
+def _use_archive(file: BinaryIO, name, use):
     try:
-        kind, shape, (begin, end) = (header[name][key] for key in ("dtype", "shape", "data_offsets"))
-        dtype = np.dtype("<u2" if kind == "BF16" else _TYPES[kind])
-        if end - begin != dtype.itemsize * int(np.prod(shape)) or start + end > os.path.getsize(path):
-            raise ValueError(f"{path}: the size of {name} is not that of its shape {shape}")
-    except (KeyError, TypeError):
-        raise ValueError(f"{path}: {name} is {header[name]}, expected a tensor of numbers") from None
+        with zipfile.ZipFile(file) as archive:
+            return use(archive)
+    except _ARCHIVE_ERRORS as error:
+        raise ValueError(f"{name} is no readable .npz file: {str(error) or type(error).__name__}") from None
+
+
+def _members(archive: zipfile.ZipFile, max_bytes: float | None) -> dict[str, zipfile.ZipInfo]:
+    """The arrays of an archive by name; raises a ValueError where they are anything that NumPy does not write."""
+    members = {}
+    for member in archive.infolist():
+        name = member.orig_filename.removesuffix(".npy")
+        if name == member.orig_filename or name in members or not name.isprintable() or set(name) & set("/\\:"):
+            raise ValueError(f"it holds {describe(member.orig_filename)}, expected arrays NAME.npy, each once")
+        stored = member.compress_type == zipfile.ZIP_STORED and member.compress_size == member.file_size
+        if member.flag_bits & 1 or not (stored or member.compress_type == zipfile.ZIP_DEFLATED):
+            raise ValueError(f"{describe(name)} is encrypted or packed by another way than NumPy's")
+        members[name] = member
+    size = archive.fp.seek(0, os.SEEK_END)
+    if sum(member.compress_size for member in members.values()) > size:
+        raise ValueError(f"its arrays overlap in its {size} bytes")
+    most = max(_ALWAYS_UNPACKED, _MOST_PACKED * size) if max_bytes is None else max_bytes
+    unpacked = sum(member.file_size for member in members.values())
+    if unpacked > most:
+        raise ValueError(f"it unpacks to {unpacked} bytes, expected at most {most}")
+    return members
+
+
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    with archive.open(member) as file:
+        header = read_npy_header(file)
+        header.check_size(member.file_size)
+        numbers = np.empty(header.nbytes, np.uint8)
+        for start in range(0, len(numbers), _PORTION):
+            portion = numbers[start : start + _PORTION]
+            if file.readinto(portion) != len(portion):
+                raise ValueError(f"{describe(member.filename)} ends too early")
+        # At the end of an array its checksum is looked at.
+        file.read(1)
+    return numbers.view(header.dtype).reshape(header.shape, order=header.order)
+
+
+def _tensor(path: str, name: str) -> np.ndarray:
+    tensors, start = _description(path)
+    if not name and len(tensors) == 1:
+        (name,) = tensors
+    if name not in tensors:
+        raise ValueError(f"{path} holds {_listed(tensors)}, expected one of them: {path}:NAME")
+    kind, shape, (begin, end) = tensors[name]
+    if kind not in _TYPES:
+        raise ValueError(f"{path}: {_listed([name])} is of {describe(kind)}, expected a tensor of numbers")
+    dtype, size = np.dtype(_TYPES[kind]), os.path.getsize(path) - start
+    if end - begin != dtype.itemsize * math.prod(shape) or end > size:
+        raise ValueError(f"{path}: the size of {_listed([name])} is not that of its shape {describe(shape)}")
+    last = max(end for _, _, (_, end) in tensors.values())
+    if last != size:
+        raise ValueError(f"{path} has {size} bytes of tensors, and describes {last}")
     array = np.memmap(path, dtype, "r", start + begin, tuple(shape))
     return (array.astype(np.uint32) << 16).view(np.float32) if kind == "BF16" else array
 
 
-def _header(path: str) -> tuple[dict, int]:
-    """The description of the tensors, and where their data begin: a length in 8 bytes, then JSON, then data."""
+def _listed(names: Iterable[str]) -> str:
+    """Names from a file: as many as anyone reads, in one line."""
+    names = sorted(names)
+    shown = [name if name.isprintable() and len(name) <= 60 else ascii(name[:60]) for name in names[:10]]
+    return ", ".join(shown) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+
+
+def _description(path: str) -> tuple[dict[str, tuple], int]:
+    """Type, shape and place of every tensor, and where their data begin: a length in 8 bytes, then JSON, then data."""
     with open(path, "rb") as file:
-        size = int.from_bytes(file.read(8), "little")
-        text = file.read(size) if size <= os.path.getsize(path) else b""
+        size, left = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size - 8
+        text = file.read(size) if size <= min(left, _LONGEST_DESCRIPTION) else b""
     try:
-        header = json.loads(text, object_pairs_hook=unique_keys)
+        header = json.loads(text.decode(), object_pairs_hook=unique_keys)
     except DoubledKey as error:
         raise ValueError(f"{path}: {error}") from error
-    except ValueError:
+    except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict):
         raise ValueError(f"{path} is no safetensors file: it does not begin with a description of its tensors")
-    return header, 8 + size
+    tensors = {name: _entry(path, name, entry) for name, entry in header.items() if name != "__metadata__"}
+    _check_places(path, tensors)
+    return tensors, 8 + size
+
+
+def _entry(path: str, name: str, entry) -> tuple[str, list[int], list[int]]:
+    found = [entry.get(key) for key in ("dtype", "shape", "data_offsets")] if isinstance(entry, dict) else [None] * 3
+    kind, shape, offsets = found
+    whole = all(isinstance(part, list) and all(type(n) is int and 0 <= n < 1 << 63 for n in part)
+                for part in (shape, offsets))  # fmt: skip
+    if not isinstance(kind, str) or not whole or len(shape) > _MOST_DIMENSIONS or len(offsets) != 2:
+        raise ValueError(f"{path}: {_listed([name])} is described by {describe(list(found))}, expected a tensor of "
+                         "numbers: its type, shape and two offsets")  # fmt: skip
+    return kind, shape, offsets
+
+
+def _check_places(path: str, tensors: dict[str, tuple]) -> None:
+    """Raises a ValueError where tensors overlap or leave a hole, which the format allows nobody."""
+    place = 0
+    for (begin, end), name in sorted((offsets, name) for name, (_, _, offsets) in tensors.items()):
+        if begin != place or end < begin:
+            raise ValueError(f"{path}: {_listed([name])} lies at {[begin, end]}, expected it to begin at {place}, "
+                             "where the tensor before it ends")  # fmt: skip
+        place = end
