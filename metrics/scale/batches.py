@@ -1,8 +1,9 @@
 """One function per metric that turns a batch of rows into the rows' statistics, for any engine that maps batches.
 
-A batch is a mapping of columns (lists, arrays, Series), a table or a data frame, as `datasets.Dataset.map(batched=True)`, Ray Data's
-`map_batches` and a DataLoader's collation make it. The object pickles and does not import evaluate. Joined in any
-order, the statistics of all batches score as the whole set does, since all references of a sample are in its row.
+A batch is a mapping of columns (lists, arrays, Series), a table or a data frame, such as `map(batched=True)` of
+`datasets`, Ray Data's `map_batches` and a DataLoader's collation make. The object pickles and does not import
+evaluate. Joined in any order, the statistics of all batches score as the whole set does, since all references of a
+sample are in its row.
 """
 
 import inspect

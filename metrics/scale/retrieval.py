@@ -161,6 +161,7 @@ def _inspect(sides: list[list[tuple]], similarity: str, engine: Callable) -> _Gr
 
 def _look(work: tuple) -> _Shard:
     place, source, finite = work
+    check_readable(source, place)
     shape = open_array(source).shape if isinstance(source, str) else tuple(getattr(source, "shape", ()))
     if len(shape) == 2 and shape[0] == 0:
         return _Shard(place, source, shape, np.dtype(np.float32), 0.0)
