@@ -6,7 +6,7 @@ the similarities of COCO's test images.
 
 import numpy as np
 
-from ._shared import as_list, describe
+from ._shared import as_items, describe, is_container
 from .arrays import as_matrix, check_numbers, compute_type
 from .inputs import Embeddings, check_references
 from .ranks import Pairs
@@ -74,12 +74,13 @@ def pair_ids(references) -> list[tuple]:
     >>> pair_ids(["a", "a"]), pair_ids([(7, 1), (7, 2)])
     ([('a', '0'), ('a', '1')], [(7, 1), (7, 2)])
     """
-    rows = as_list(references, "references")
+    rows = as_items(references, "references")
     if isinstance(rows[0], str | int | np.integer):
         images = _ids(rows, "references")
         return [(image, type(image)(number)) for number, image in enumerate(images)]
+    rows = [as_items(row, f"references[{i}]") if is_container(row) else row for i, row in enumerate(rows)]
     for i, row in enumerate(rows):
-        if not isinstance(row, list | tuple) or len(row) != 2:
+        if not isinstance(row, list) or len(row) != 2:
             raise TypeError(f"references[{i}] is {describe(row)}, expected the ids of an image and a text")
     images, texts = zip(*rows)
     return list(zip(_ids(images, "image_ids"), _ids(texts, "text_ids")))
@@ -147,7 +148,7 @@ def _first_of_each(vectors: np.ndarray, ids: np.ndarray, name: str) -> tuple[np.
 
 
 def _ids(ids, place: str) -> list:
-    ids = as_list(ids, place)
+    ids = as_items(ids, place)
     kind = str if ids and isinstance(ids[0], str) else int
     for i, item in enumerate(ids):
         if isinstance(item, bool) or not isinstance(item, kind if kind is str else int | np.integer):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._shared import as_list, describe
+from ._shared import as_items, as_list, describe, is_container
 from .arrays import as_matrix, check_numbers, device_of, row_blocks
 from .ranks import Pairs
 
@@ -106,7 +106,7 @@ def check_references(references, rows: int, columns: int, place: str = "referenc
             raise ValueError(f"{place} is None and the sides have {rows} and {columns} items, expected the correct "
                              "columns of each row (only a square has a diagonal)")  # fmt: skip
         return Pairs(np.arange(rows), np.arange(rows))
-    groups = [_group(group, f"{place}[{i}]") for i, group in enumerate(as_list(references, place))]
+    groups = [_group(group, f"{place}[{i}]") for i, group in enumerate(as_items(references, place))]
     if len(groups) != rows:
         raise ValueError(f"{place} has {len(groups)} items, expected {rows} (one per row)")
     if set(map(type, chain.from_iterable(groups))) - {int}:
@@ -125,12 +125,13 @@ def _group(group, place: str) -> list:
         return group
     if isinstance(group, numbers.Integral) and not isinstance(group, bool):
         return [int(group)]
-    if isinstance(group, str) or not (isinstance(group, tuple) or hasattr(group, "tolist")):
+    if not is_container(group):
         raise TypeError(f"{place} is {describe(group)}, expected an int or a list of ints (the correct columns)")
     return as_list(group, place)
 
 
 def _ints(group: list, place: str) -> list[int]:
+    group = as_items(group, place)
     for j, item in enumerate(group):
         if isinstance(item, bool) or not isinstance(item, numbers.Integral):
             raise TypeError(f"{place}[{j}] is {describe(item)}, expected int (a column)")

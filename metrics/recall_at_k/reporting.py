@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from ._shared import as_list, check_options, describe, reference_counts, score_by, signature
+from ._shared import as_items, check_options, describe, reference_counts, score_by, signature
 from .inputs import Embeddings
 from .ranks import Pairs
 from .scoring import check_k, count_pairs, direction_name, score, signature_settings
@@ -144,7 +144,7 @@ def scores_by_label(
 
 
 def _labels(labels, images: int, place: str) -> list:
-    labels = as_list(labels, place)
+    labels = as_items(labels, place)
     if len(labels) != images:
         raise ValueError(f"{place} has {len(labels)} labels, expected {images} (one per image)")
     kind = str if isinstance(labels[0], str) else numbers.Integral

@@ -14,6 +14,7 @@ from datasets.distributed import split_dataset_by_node
 from datasets.fingerprint import Hasher, generate_fingerprint
 
 from ..files.statistics import from_table
+from ..utils.containers import unformatted
 from .batches import BATCH_ROWS, BatchStatistics, join
 from .frequencies import BatchFrequencies, from_bytes, merge, merge_corpus
 
@@ -28,7 +29,7 @@ def map_statistics(
     """`dataset.map` of a metric's statistics, cached under a name made of its code and options.
 
     Args:
-        dataset: Rows with the columns that the function reads.
+        dataset: Rows with the columns that the function reads; its format and its transform are left out.
         function: What makes columns of a batch.
         num_proc: Processes; None is this one.
         batch_rows: Rows at one time.
@@ -39,6 +40,7 @@ def map_statistics(
     Raises:
         ValueError, TypeError: An item is wrong; the message names it.
     """  # fmt: skip
+    dataset = unformatted(dataset)
     name = Hasher.hash([dataset._fingerprint, function.fingerprint(), batch_rows])
     return dataset.map(
         function,
@@ -60,7 +62,8 @@ def score_dataset(
     """Scores all rows; under torchrun each rank maps its own part, and all get the score of the whole.
 
     Args:
-        dataset: Rows; all ranks have the same dataset. A streamed one is read batch by batch, for cider twice.
+        dataset: Rows; all ranks have the same dataset. A streamed one is read batch by batch, for cider twice. Its
+            format and its transform are left out.
         statistics_of: The metric.
         num_proc, batch_rows: As for `map_statistics`.
 
@@ -99,7 +102,7 @@ def _statistics(parts: Iterator[dict]) -> dict[str, np.ndarray]:
 
 def _columns(dataset, function: Callable, num_proc, batch_rows: int) -> Iterator[dict[str, np.ndarray]]:
     if isinstance(dataset, IterableDataset):
-        return map(function, dataset.iter(batch_rows))
+        return map(function, unformatted(dataset).iter(batch_rows))
     if not len(dataset):
         return iter(())  # map would return its columns as they are.
     mapped = map_statistics(dataset, function, num_proc, batch_rows)

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from .checks import as_list, check_options, describe
+from .checks import check_options
+from .containers import as_items, describe
 
 # Weights held at one time: 8 MB of floats, about what a processor's cache holds.
 _CELLS = 1 << 20
@@ -260,7 +261,7 @@ def units(rows: int, clusters: Sequence | None) -> tuple[int, np.ndarray | None]
 
 
 def _label_index(labels, rows: int, place: str) -> tuple[list, np.ndarray]:
-    labels = as_list(labels, place)
+    labels = as_items(labels, place)
     if len(labels) != rows:
         raise ValueError(f"{place} has {len(labels)} labels, expected {rows} (one per row)")
     kind = str if isinstance(labels[0], str) else numbers.Integral

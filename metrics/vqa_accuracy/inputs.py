@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
 
-from ._shared import as_list, as_lists, describe
+from ._shared import as_item, as_items, as_list, as_lists, describe
 
 
 def group_answers(predictions, references) -> tuple[list, list[list]]:
@@ -81,7 +81,7 @@ def check_labels(labels, count: int, place: str) -> list[str] | None:
     """
     if labels is None:
         return None
-    labels = as_list(labels, place)
+    labels = as_items(labels, place)
     if len(labels) != count:
         raise ValueError(f"{place} has {len(labels)} items, expected {count} (one per prediction)")
     return _items(labels, str, place + "[{}]")
@@ -104,6 +104,7 @@ def _items(items: Sequence, kind: type, place: str) -> list:
 
 
 def _item(item, kind: type, place: str):
+    item = as_item(item, place)
     if isinstance(item, str) if kind is str else is_id(item):
         return kind(item)
     mixed = " (answers are all strings or all ids)" if is_id(item) or isinstance(item, str) else ""
