@@ -270,10 +270,10 @@ OF_TEXTS = {
     "samples": Bound(10_000, "samples"),
     "text": Bound(10_000, "characters of one text"),
     "sample": Bound(100_000, "characters of one sample with its references"),
-    "characters": Bound(5_000_000, "characters in all; a token id counts as one"),
+    "characters": Bound(3_000_000, "characters in all; a token id counts as one"),
     **_OF_ALL,
 }
-OF_NGRAMS = {**OF_TEXTS, "ngrams": Bound(20_000_000, "characters in all times the highest order of n-grams")}
+OF_NGRAMS = {**OF_TEXTS, "ngrams": Bound(12_000_000, "characters in all times the highest order of n-grams")}
 # Of n-grams weighted by a table.
 OF_WEIGHTED = {
     **OF_NGRAMS,
@@ -402,7 +402,7 @@ def few_enough(bounds: Mapping[str, Bound], arguments: Mapping, samples: int) ->
     if "ngrams" not in bounds:
         return most
     work = accumulate(sample_sizes(arguments)[:most])
-    return sum(done <= bounds["characters"].most // 2 for done in work)
+    return sum(done <= bounds["characters"].most for done in work)
 
 
 def _leaves(values: Iterable) -> Iterator:

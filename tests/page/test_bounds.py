@@ -113,9 +113,12 @@ def test_the_page_and_its_endpoint_have_the_same_bounds(space):
     assert "at most 10,000" in told.value.message and not told.value.print_exception
 
 
+def test_the_card_has_the_bounds(space):
+    card = (METRICS / space.page.metric.name / "README.md").read_text(encoding="utf-8")
+    assert sys.modules["_page"].bounds_table(space.page.bounds) in card
+
+
 def test_an_archive_that_unpacks_to_gigabytes_is_not_unpacked(tmp_path):
-    if "cider" not in names():
-        pytest.skip("no cider")
     from metrics.files.arrays import unpacked_bytes  # Beside the page, which asks it.
     from metrics.page.bounds import OF_WEIGHTED, check_most
 
