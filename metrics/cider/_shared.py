@@ -14,6 +14,7 @@ import warnings
 import zipfile
 import zlib
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
@@ -3043,8 +3044,8 @@ def unique_keys(pairs: list[tuple[str, object]]) -> dict:
     """
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
         raise DoubledKey(f"the key {twice!r} stands twice in one object, expected once")
     return found
 

@@ -1,6 +1,7 @@
 """JSON as a text that nobody checked before: UTF-8 with or without a mark, and no key twice."""
 
 import json
+from collections import Counter
 
 
 class DoubledKey(ValueError):
@@ -18,8 +19,8 @@ def unique_keys(pairs: list[tuple[str, object]]) -> dict:
     """
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
         raise DoubledKey(f"the key {twice!r} stands twice in one object, expected once")
     return found
 

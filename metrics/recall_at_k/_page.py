@@ -21,565 +21,14 @@ import threading
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain
 from pathlib import Path
 from pprint import pformat
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
 from typing import BinaryIO, NamedTuple
-
-
-# ---- metrics/page/results.py
-
-"""How the pages show results: numbers with intervals, marked texts, histograms, tables, and the call in Python."""
-
-
-_BINS = 10
-# The least number of samples on the histogram's axis, so that it counts in whole ones.
-_LEAST_HEIGHT = 5
-
-CSS = """
-.gradio-container { max-width: 1100px !important; width: 100% !important; margin: 0 auto !important; }
-.scores { display: flex; flex-wrap: wrap; gap: 12px 28px; align-items: center; }
-.scores .main { min-width: 9rem; }
-.scores .main b { display: block; font-size: 2.6rem; line-height: 1.1; font-variant-numeric: tabular-nums; }
-.scores small, .why small { opacity: .72; }
-.scores table, .why table { border: 0 !important; border-collapse: collapse; margin: 0; }
-.scores table { flex: 1 1 300px; font-variant-numeric: tabular-nums; font-size: .9rem; }
-.why table { width: 100%; }
-.scores tr, .why tr { border: 0 !important; border-bottom: 1px solid var(--border-color-primary) !important; }
-.scores td, .why td, .why th { padding: 3px 10px 3px 0; text-align: left; vertical-align: top; border: 0 !important; }
-.why { line-height: 1.9; overflow-wrap: anywhere; }
-.why th { white-space: nowrap; font-weight: 600; }
-.mark { padding: 1px 5px; border-radius: 5px; margin-right: 1px; display: inline-block; line-height: 1.45; }
-.mark.miss { background: rgba(220, 60, 50, .16); text-decoration: underline dotted rgb(220, 60, 50); }
-.mark.hit, .mark.hit1 { background: rgba(20, 150, 90, .14); }
-.mark.hit2 { background: rgba(20, 150, 90, .27); }
-.mark.hit3 { background: rgba(20, 150, 90, .42); }
-.mark.hit4 { background: rgba(20, 150, 90, .60); }
-@media (max-width: 640px) { [role=gridcell] *, [role=columnheader] * { font-size: 12px !important; } }
-"""
-
-
-class Marked(list):
-    """A text as (piece, mark) pairs; a mark is "", "miss", "hit", or "hit1" ... "hit4" by the order of the n-gram.
-
-    >>> str(Marked([("a", "hit"), ("cat", "miss")]))
-    'a ✗cat'
-    """
-
-    def html(self) -> str:
-        """Coloured; what is missed is underlined too, since not everybody sees colours."""
-        return " ".join(mark_html(text, mark) for text, mark in self)
-
-    def __str__(self):
-        return " ".join(f"✗{text}" if mark == "miss" else text for text, mark in self)
-
-
-def mark_html(text: str, mark: str, note: str = "") -> str:
-    """One marked piece, with a note in small print."""
-    small = f" <small>{html.escape(note)}</small>" if note else ""
-    return f'<span class="mark {mark}">{html.escape(text)}{small}</span>'
-
-
-def why_html(title: str, note: str, rows: dict[str, str]) -> str:
-    """An explanation: a heading with a note, and a row per name. Note and rows are HTML already."""
-    cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{value}</td></tr>" for name, value in rows.items())
-    head = f"<b>Why: {html.escape(title)}</b> <small>{note}</small>"
-    return f'<div class="why">{head}<table>{cells}</table></div>'
-
-
-def scores_html(results: dict, of_what: str, notes: Iterable[str]) -> str:
-    """The score in large digits, all other numbers beside it, and the metric's warnings below."""
-    rows = {name: (value, interval) for name, value, interval in flat(results)}
-    main = next(iter(rows))
-    value, interval = rows.pop(main)
-    cells = "".join(
-        f"<tr><td>{html.escape(name)}</td><td>{number(value)}</td><td><small>{_interval(interval)}</small></td></tr>"
-        for name, (value, interval) in rows.items()
-    )
-    large = f"<small>{main} of {of_what}</small><b>{number(value)}</b><small>{_interval(interval)}</small>"
-    told = "".join(f"<p>⚠ {html.escape(note)}</p>" for note in dict.fromkeys(notes))
-    return f'<div class="scores"><div class="main">{large}</div><table>{cells}</table></div>{told}'
-
-
-def flat(results: dict) -> Iterable[tuple[str, object, object]]:
-    """Names, values and intervals of all numbers in results; nested names are joined by blanks, counts in brackets.
-
-    >>> list(flat({"a": 1.0, "confidence_interval": {"a": [0.5, 2.0]}, "b": {"c": 3}}))
-    [('a', 1.0, [0.5, 2.0]), ('b c', 3, None)]
-    >>> list(flat({"per_type": {"other": {"value": 0.5, "count": 7}}}))
-    [('per_type other (7)', 0.5, None)]
-    """
-    intervals = results.get("confidence_interval", {})
-    for key, value in results.items():
-        if key in ("confidence_interval", "per_sample"):
-            continue
-        if isinstance(value, dict) and value.keys() == {"value", "count"}:
-            yield f"{key} ({value['count']})", value["value"], None
-        elif isinstance(value, dict):
-            yield from ((f"{key} {name}", inner, None) for name, inner, _ in flat(value))
-        else:
-            yield key, value, intervals.get(key)
-
-
-def number(value) -> str:
-    """Four digits of a float, or of all in a list.
-
-    >>> number([0.25, 1 / 3])
-    '0.2500 0.3333'
-    """
-    if isinstance(value, list):
-        return " ".join(map(number, value))
-    return f"{value:.4f}" if isinstance(value, float) else html.escape(str(value))
-
-
-def _interval(interval) -> str:
-    if not interval:
-        return ""
-    if isinstance(interval[0], list):
-        return " ".join(map(_interval, interval))
-    return f"[{number(interval[0])}, {number(interval[1])}]"
-
-
-def histogram(scores: Sequence[float], x: str, y: str) -> gr.BarPlot:
-    """How many samples score in each tenth of the range; NaN is left out."""
-    scores = pd.Series(scores, dtype=float).dropna()
-    low, high = (scores.min(), scores.max()) if len(scores) else (0.0, 1.0)
-    if low == high:
-        low, high = low - 0.05, high + 0.05
-    edges = [low + (high - low) * place / _BINS for place in range(_BINS + 1)]
-    # Rounding must not leave the largest score outside.
-    edges[-1] = high + 1e-9
-    counts = pd.cut(scores, edges, right=False).value_counts(sort=False).to_numpy()
-    frame = pd.DataFrame({x: _short(edges[:-1]), y: counts})
-    return gr.BarPlot(frame, y_lim=[0, max(_LEAST_HEIGHT, int(counts.max()))])
-
-
-def _short(values: Sequence[float]) -> list[str]:
-    """Numbers with as few digits as tell them apart."""
-    texts = ([f"{value:.{digits}g}" for value in values] for digits in range(2, 18))
-    return next(shown for shown in texts if len(set(shown)) == len(values))
-
-
-def results_table(columns: dict[str, list]) -> gr.Dataframe:
-    """A table of columns of numbers, texts and `Marked` texts; numbers sort as such."""
-    rows = [[_cell(value) for value in row] for row in zip(*columns.values())]
-    kinds = [_kind(values[0]) for values in columns.values()]
-    # Few columns share the width; many are scrolled.
-    others = len(columns) - 2
-    widths = ["16%", "19%", *[f"{65 // others}%"] * others] if others in (1, 2) else None
-    return gr.Dataframe({"headers": list(columns), "data": rows}, datatype=kinds, column_widths=widths)
-
-
-def _cell(value):
-    if isinstance(value, Marked):
-        return value.html()
-    return round(value, 4) if isinstance(value, float) else value
-
-
-def _kind(value) -> str:
-    return "html" if isinstance(value, Marked) else "number" if isinstance(value, int | float) else "str"
-
-
-def python_call(name: str, arguments: dict, options: dict, code: dict[str, str], from_file: bool) -> str:
-    """Python that gives the page's results.
-
-    Args:
-        name: The metric.
-        arguments, options: Of `compute`.
-        code: Argument -> the expression that reads it, instead of its value.
-        from_file: Whether the other arguments are read from inputs.json, and not written out.
-    """
-    written = {key: value for key, value in arguments.items() if key not in code}
-    lines = [f"{key}={expression}" for key, expression in code.items()]
-    lines += ["**inputs"] if from_file else [_written(key, value) for key, value in written.items()]
-    lines += [*(_written(key, value) for key, value in options.items()), "per_sample=True"]
-    # In a Space this is the name that it has on the Hub.
-    body = [f'{name} = evaluate.load("{os.environ.get("SPACE_ID", f"metrics/{name}")}")']
-    if from_file:
-        body += ['with open("inputs.json", encoding="utf-8") as file:', "    inputs = json.load(file)"]
-    body += [f"results = {name}.compute(", *(f"    {line}," for line in lines), ")"]
-    imports = ["import json"] * any("json." in line for line in [*body, *lines])
-    imports += ["import evaluate", *["import numpy as np"] * ("np." in " ".join(code.values()))]
-    return "\n".join([*imports, "", *body])
-
-
-def _written(key: str, value) -> str:
-    text = pformat(value, width=100, sort_dicts=False)
-    if "\n" not in text:
-        return f"{key}={text}"
-    inner = text[1:-1].replace("\n", "\n       ")
-    return f"{key}=[\n        {inner},\n    ]"
-
-
-# ---- metrics/page/layout.py
-
-"""The page that the five Spaces share: inputs, options, scores with intervals, a table that says why, and the card.
-
-An app.py describes its metric by a subclass of `Page` and hands it to `launch`. This module knows no metric: it gets
-one loaded, and asks `Page` for whatever differs.
-"""
-
-
-# Between several references in one cell of the table.
-SEPARATOR = "|"
-# Rows that the table of results shows; the file to download has those of all samples.
-SHOWN_ROWS = 1000
-# Samples up to which the file also says why, at about a millisecond each; of more it has the scores alone.
-EXPLAINED = 20_000
-# Samples that the Python call writes out; of more, it reads the file with the inputs.
-WRITTEN_OUT = 20
-_KEPT_DOWNLOADS = 20
-
-
-class Option(NamedTuple):
-    """A control of the page.
-
-    Attributes:
-        name: The argument of `compute`, whose default is the control's.
-        about: What it does, in a few words.
-        choices: The values to choose from; None leaves it open.
-        parse: Makes the value of what stands in a text field.
-        is_file: The value is a file to upload.
-        shown_default: What the control shows first where that is not the default of `compute`.
-    """
-
-    name: str
-    about: str = ""
-    choices: Sequence | None = None
-    parse: Callable | None = None
-    is_file: bool = False
-    shown_default: object = None
-
-
-# The last options of all five.
-OF_INTERVALS = (
-    Option("confidence_level", "of the intervals, by bootstrap", (None, 0.9, 0.95, 0.99), shown_default=0.95),
-    Option("n_resamples", "of the bootstrap"),
-    Option("seed", "of the bootstrap"),
-)
-
-
-class Inputs(NamedTuple):
-    """What is scored.
-
-    Attributes:
-        arguments: Of `compute`.
-        names: What every sample is called in the table and in errors.
-        code: Argument -> the Python expression that reads it; of those without one, the value is written out.
-    """
-
-    arguments: dict
-    names: list[str]
-    code: dict = {}
-
-
-class Upload(NamedTuple):
-    """A file that the page takes: its label and its endings."""
-
-    label: str
-    endings: tuple[str, ...]
-
-
-class Page:
-    """What differs between the pages of the metrics; a subclass fills it in.
-
-    Attributes:
-        metric: The metric, loaded.
-        title, lead: The heading and the sentence below it.
-        sample_score: The key of a sample's score in `per_sample`; None is the key of the whole score, the first.
-        sample, plural: What one sample is called, and several.
-        lower_is_better: Whether a sample's score is a rank; the worst sample is explained first.
-        options: The metric's controls, without those of the intervals.
-        headers, widths, rows: The columns of the table to type in, and the example that it holds at first.
-        hint: How the table is filled in.
-        uploads: The files that may stand in its place.
-        keys: Arguments of `compute` that hold the samples.
-        at_once: Whether the example is scored when the page opens.
-    """
-
-    title = lead = hint = ""
-    sample_score = None
-    sample, plural = "sample", "samples"
-    lower_is_better = False
-    options: Sequence[Option] = ()
-    headers: Sequence[str] = ("prediction", "references")
-    widths: Sequence[str] | None = ("36%", "64%")
-    rows: Sequence[Sequence] = ()
-    uploads: Sequence[Upload] = ()
-    keys = ("predictions", "references")
-    at_once = True
-
-    def __init__(self, metric):
-        self.metric = metric
-        self.downloads = Path(tempfile.mkdtemp(prefix=f"{metric.name}-"))
-        atexit.register(shutil.rmtree, self.downloads, ignore_errors=True)
-        self._lock = threading.Lock()
-
-    def part(self, module: str):
-        """A module that the metric's script brought with it, as the loader keeps it."""
-        package = type(self.metric).__module__.rpartition(".")[0]
-        return importlib.import_module(f"{package}.{module}")
-
-    def read_table(self, rows: list[list[str]]) -> Inputs:
-        """Makes inputs of what was typed in. Rows without anything are left out."""
-        rows = [(f"row {number}", row) for number, row in enumerate(rows, 1) if any(str(cell).strip() for cell in row)]
-        references = [split(row[1], f"{name}, {self.headers[1]}") for name, row in rows]
-        return Inputs({"predictions": [row[0] for _, row in rows], "references": references}, [n for n, _ in rows])
-
-    def read_files(self, paths: list[str | None], allow_missing: bool) -> Inputs:
-        """Makes inputs of the files in the order of `uploads`."""
-        raise NotImplementedError
-
-    def columns(self, inputs: Inputs, options: dict, results: dict, rows: range) -> dict[str, list]:
-        """Further columns of the table of results for some rows: numbers, texts, or `Marked` texts."""
-        return {}
-
-    def explain(self, inputs: Inputs, options: dict, results: dict, row: int) -> str:
-        """Why one sample scores as it does, as HTML."""
-        raise NotImplementedError
-
-    def names(self, inputs: Inputs, results: dict) -> list[str]:
-        """What the samples of `per_sample` are called."""
-        return inputs.names
-
-    def score_key(self, results: dict) -> str:
-        """The key of a sample's score."""
-        return self.sample_score or next(iter(results))
-
-    def plot(self) -> gr.components.Component:
-        """The plot, without data."""
-        return gr.BarPlot(x="score", y=self.plural, title="How they score", height=260, x_label_angle=0)
-
-    def plot_value(self, results: dict) -> gr.components.Component:
-        """What the plot is updated with."""
-        return histogram(results["per_sample"][self.score_key(results)], "score", self.plural)
-
-    def default(self, option: Option):
-        """The default of `compute`."""
-        return inspect.signature(self.metric._compute).parameters[option.name].default
-
-    def measure(self, inputs: Inputs, options: dict) -> tuple[dict, str, list[str]]:
-        """Results, signature and warnings; one score at a time, since the metric remembers its last signature."""
-        with self._lock, warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            results = self.metric.compute(**inputs.arguments, **options, per_sample=True)
-            told = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
-            return results, self.metric.signature(), told
-
-
-def split(cell, place: str) -> list[str]:
-    """Several references of one cell.
-
-    Raises:
-        ValueError: The cell is empty.
-    """
-    if not str(cell).strip():
-        raise ValueError(f"{place} is empty, expected at least one (several are separated by {SEPARATOR})")
-    return [part.strip() for part in str(cell).split(SEPARATOR)]
-
-
-def launch(page: Page, **options) -> None:
-    """Serves the page; `options` are those of Gradio's launch."""
-    # Fonts that every system has: nothing is fetched for them.
-    theme = gr.themes.Default(font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace"))
-    build(page).launch(css=CSS, theme=theme, ssr_mode=False, footer_links=["api", "settings"], **options)
-
-
-def build(page: Page) -> gr.Blocks:
-    """Lays the page out and connects it."""
-    with gr.Blocks(title=page.title, analytics_enabled=False, delete_cache=(3600, 3600)) as blocks:
-        gr.Markdown(f"{page.title}\n===\n\n{page.lead}")
-        source, table, files, allow_missing = _inputs(page)
-        with gr.Accordion("Options", open=False):
-            with gr.Row():
-                controls = [_control(page, option) for option in _all_options(page)]
-        button = gr.Button("Compute", variant="primary")
-        shown, state = _results(page)
-        _card(page)
-
-        def show(source, rows, allow_missing, *raw):
-            values, paths = raw[: len(controls)], list(raw[len(controls) :])
-            return _answer(page, source, rows, paths, allow_missing, values)
-
-        def explain(state, event: gr.SelectData):
-            inputs, _, results = state
-            return page.explain(*state, page.names(inputs, results).index(str(event.row_value[0])))
-
-        def api(inputs: dict, options: dict) -> dict:
-            return _api(page, inputs, options)
-
-        event = {"inputs": [source, table, allow_missing, *controls, *files], "outputs": [*shown.values(), state],
-                 "api_visibility": "private"}  # fmt: skip
-        button.click(show, **event)
-        if page.at_once:
-            blocks.load(show, **event)
-        shown["table"].select(explain, state, shown["why"], api_visibility="private")
-        gr.api(api, api_name="compute", api_description=_API.format(keys=", ".join(page.keys)))
-    return blocks
-
-
-_API = "metric.compute(**inputs, **options, per_sample=True) and the signature. inputs: {keys}; options: see the page."
-
-
-def _all_options(page: Page) -> tuple[Option, ...]:
-    return (*page.options, *OF_INTERVALS)
-
-
-def _inputs(page: Page):
-    source = gr.State("table")
-    with gr.Tabs():
-        with gr.Tab("Type") as typed:
-            table = gr.Dataframe(
-                [list(row) for row in page.rows], headers=list(page.headers), column_widths=page.widths, type="array",
-                wrap=True, interactive=True, show_label=False, max_height=320,
-            )  # fmt: skip
-            gr.Markdown(page.hint)
-        with gr.Tab("Upload files") as uploaded:
-            with gr.Row():
-                files = [gr.File(label=upload.label, file_types=list(upload.endings), height=130)
-                         for upload in page.uploads]  # fmt: skip
-            allow_missing = gr.Checkbox(False, label="--allow-missing: score what both files have")
-    typed.select(lambda: "table", None, source, api_visibility="private")
-    uploaded.select(lambda: "files", None, source, api_visibility="private")
-    return source, table, files, allow_missing
-
-
-def _control(page: Page, option: Option):
-    default = page.default(option) if option.shown_default is None else option.shown_default
-    about = {"label": option.name, "info": option.about, "min_width": 210}
-    if option.is_file:
-        return gr.File(label=f"{option.name}: {option.about}", height=110, min_width=210)
-    if option.choices is not None:
-        return gr.Dropdown([str(choice) for choice in option.choices], value=str(default), **about)
-    if isinstance(default, bool):
-        return gr.Checkbox(default, **about)
-    if isinstance(default, int | float) and not option.parse:
-        return gr.Number(default, precision=0 if isinstance(default, int) else None, **about)
-    return gr.Textbox("" if default is None else re.sub(r"[()]", "", str(default)), **about)
-
-
-def _value(option: Option, raw):
-    if option.choices is not None:
-        return {str(choice): choice for choice in option.choices}[raw]
-    return option.parse(raw) if option.parse else raw
-
-
-def _results(page: Page) -> tuple[dict, gr.State]:
-    with gr.Row(equal_height=False):
-        with gr.Column(min_width=320):
-            scores = gr.HTML()
-        with gr.Column(min_width=320):
-            plot = page.plot()
-    label = f"Every {page.sample}: click a heading to sort, a row to see why"
-    shown = {
-        "scores": scores,
-        "plot": plot,
-        "signature": gr.Textbox(label="Signature", interactive=False, buttons=["copy"]),
-        "table": gr.Dataframe(interactive=False, wrap=True, max_height=420, label=label, buttons=["fullscreen"]),
-        "why": gr.HTML(container=True, padding=True),
-        "call": gr.Code(label="The same in Python", language="python", interactive=False),
-    }
-    with gr.Row():
-        shown["csv"] = gr.DownloadButton("Results per sample (CSV)", size="sm")
-        shown["inputs"] = gr.DownloadButton("Inputs (JSON)", size="sm")
-    with gr.Accordion("All results (JSON)", open=False):
-        shown["json"] = gr.JSON(show_label=False)
-    return shown, gr.State()
-
-
-def _card(page: Page) -> None:
-    card = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
-    gr.Markdown(re.sub(r"\A---\n.*?\n---\n", "", card, flags=re.DOTALL), container=True, padding=True)
-
-
-def _answer(page: Page, source: str, rows: list, paths: list, allow_missing: bool, values: Sequence) -> list:
-    """All that the page shows of one click, and what its explanations need.
-
-    Raises:
-        gr.Error: The message of the metric or of a reader, which names the place.
-    """
-    inputs = None
-    try:
-        # A file that is not there leaves the default.
-        options = {option.name: _value(option, value) for option, value in zip(_all_options(page), values)
-                   if not (option.is_file and value is None)}  # fmt: skip
-        inputs = page.read_table(rows) if source == "table" else page.read_files(paths, allow_missing)
-        results, signature, notes = page.measure(inputs, options)
-        return [*_shown(page, inputs, options, results, signature, notes), (inputs, options, results)]
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        raise gr.Error(_located(str(error), inputs, paths), duration=None, title="Not scored") from None
-
-
-def _located(message: str, inputs: Inputs | None, paths: Iterable[str | None]) -> str:
-    """Calls files by their names instead of their places on the server, and says which row an index means."""
-    for path in filter(None, paths):
-        message = message.replace(path, os.path.basename(path))
-    found = re.search(r"(?:predictions|references)\[(\d+)\]", message)
-    if inputs and found and int(found[1]) < len(inputs.names):
-        message = f"{message} ({inputs.names[int(found[1])]})"
-    return message
-
-
-def _shown(page: Page, inputs: Inputs, options: dict, results: dict, signature: str, notes: list[str]) -> list:
-    names, scores = page.names(inputs, results), results["per_sample"][page.score_key(results)]
-    some = range(min(len(names), SHOWN_ROWS))
-    columns = page.columns(inputs, options, results, some)
-    shown = {page.sample: names[: len(some)], page.score_key(results): scores[: len(some)], **columns}
-    sign = -1 if page.lower_is_better else 1
-    worst = min(some, key=lambda row: (math.isnan(scores[row]), sign * scores[row], row))
-    all_columns = page.columns(inputs, options, results, range(len(names))) if len(names) <= EXPLAINED else {}
-    return [
-        scores_html(results, f"{len(names):,} {page.plural}", notes),
-        page.plot_value(results),
-        signature,
-        results_table(shown),
-        page.explain(inputs, options, results, worst),
-        _python_call(page, inputs, options),
-        *_downloads(page, inputs, {page.sample: names, **results["per_sample"], **all_columns}),
-        {key: value for key, value in results.items() if key != "per_sample"},
-    ]
-
-
-def _python_call(page: Page, inputs: Inputs, options: dict) -> str:
-    names = {option.name: option for option in _all_options(page)}
-    changed = {key: value for key, value in options.items() if value != page.default(names[key])}
-    changed |= {key: os.path.basename(value) for key, value in changed.items() if names[key].is_file}
-    from_file = len(inputs.names) > WRITTEN_OUT and bool(inputs.arguments.keys() - inputs.code)
-    return python_call(page.metric.name, inputs.arguments, changed, inputs.code, from_file)
-
-
-def _downloads(page: Page, inputs: Inputs, columns: dict[str, list]) -> list[str]:
-    """Writes the results of every sample as CSV and the inputs as JSON; returns their paths."""
-    # Gradio serves copies of its own.
-    for old in sorted(page.downloads.iterdir(), key=os.path.getmtime)[:-_KEPT_DOWNLOADS]:
-        shutil.rmtree(old, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(dir=page.downloads))
-    table, written = folder / f"{page.metric.name}.csv", folder / "inputs.json"
-    with table.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values()))
-    arguments = {key: value for key, value in inputs.arguments.items() if key not in inputs.code}
-    written.write_text(json.dumps(arguments, ensure_ascii=False, indent=1), encoding="utf-8")
-    return [str(table), str(written)]
-
-
-def _api(page: Page, inputs: dict, options: dict) -> dict:
-    """`compute` over the network: only the options that the page has, and no paths."""
-    known = {option.name: option for option in _all_options(page) if not option.is_file}
-    for kind, given, expected in (("inputs", inputs, page.keys), ("options", options, known)):
-        unknown = [name for name in given if name not in expected]
-        if unknown:
-            raise gr.Error(f"{kind} has {', '.join(unknown)}, expected {', '.join(expected)}")
-    for name, value in options.items():
-        if known[name].choices is not None and value not in known[name].choices:
-            raise gr.Error(f"{name} is {value!r}, expected one of {list(known[name].choices)}")
-    try:
-        results, signature, _ = page.measure(Inputs(inputs, []), options)
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        raise gr.Error(str(error)) from None
-    return {**results, "signature": signature}
 
 
 # ---- metrics/utils/containers.py
@@ -968,6 +417,921 @@ def reference_counts(references: Iterable) -> str:
     return str(min(sizes)) if len(sizes) == 1 else f"{min(sizes)}-{max(sizes)}"
 
 
+# ---- metrics/page/bounds.py
+
+"""What a page takes on for one visitor, so that no other waits long: all bounds, and the checks by them.
+
+A page of the largest allowed input is answered in seconds. In Python and on the command line there are no bounds.
+"""
+
+
+class Bound(NamedTuple):
+    """The most that a page takes of something, and what that is."""
+
+    most: int
+    about: str
+
+
+# Of every page; the sizes in bytes.
+_OF_ALL = {
+    "file": Bound(50_000_000, "bytes of an uploaded file"),
+    "request": Bound(20_000_000, "bytes of a request without a file"),
+    "n_resamples": Bound(10_000, "`n_resamples`"),
+    "draws": Bound(50_000_000, "samples times `n_resamples`, with intervals"),
+    "shown": Bound(1_000, "rows of the table of results"),
+    "explained": Bound(5_000, "rows that say why, in the CSV"),
+    "option": Bound(100, "characters, or numbers, of an option"),
+}
+OF_TEXTS = {
+    "samples": Bound(10_000, "samples"),
+    "text": Bound(10_000, "characters of one text"),
+    "sample": Bound(100_000, "characters of one sample with its references"),
+    "characters": Bound(3_000_000, "characters in all; a token id counts as one"),
+    **_OF_ALL,
+}
+OF_NGRAMS = {**OF_TEXTS, "ngrams": Bound(12_000_000, "characters in all times the highest order of n-grams")}
+# Of n-grams weighted by a table.
+OF_WEIGHTED = {
+    **OF_NGRAMS,
+    "n": Bound(10, "`n`"),
+    "unpacked": Bound(64_000_000, "bytes that an uploaded .npz unpacks to"),
+}
+# Answers are compared letter by letter.
+OF_ANSWERS = {**OF_TEXTS, "text": Bound(500, "characters of one answer")}
+# A model reads them.
+OF_DESCRIPTIONS = {
+    **OF_TEXTS,
+    "samples": Bound(500, "samples"),
+    "characters": Bound(200_000, "characters in all"),
+    "batch_size": Bound(256, "`batch_size`"),
+}
+OF_SIMILARITIES = {
+    "samples": Bound(20_000, "rows, and columns"),
+    "cells": Bound(30_000_000, "similarities (rows times columns)"),
+    "products": Bound(20_000_000_000, "similarities times the width of embeddings"),
+    "k": Bound(1_000_000, "a number in `k`"),
+    "folds": Bound(100, "`folds`"),
+    **_OF_ALL,
+}
+# How deep lists may stand in each other: those of the references, of texts, of a text's tokens, and one to spare.
+_DEEPEST = 4
+
+
+def bounds_table(bounds: Mapping[str, Bound]) -> str:
+    """The bounds as a table in Markdown, for the page and the card.
+
+    >>> print(bounds_table({"n": Bound(10, "`n`")}))
+    | the page takes at most | |
+    |---|---|
+    | `n` | 10 |
+    """
+    rows = [f"| {bound.about} | {bound.most:,} |" for bound in bounds.values()]
+    return "\n".join(["| the page takes at most | |", "|---|---|", *rows])
+
+
+def check_most(bounds: Mapping[str, Bound], name: str, found: int, place: str = "") -> None:
+    """Checks one number by the bound of that name, where there is one.
+
+    Raises:
+        ValueError: It is larger.
+    """
+    if name in bounds and found > bounds[name].most:
+        what = bounds[name].about
+        raise ValueError(f"{place and place + ': '}{what}: {found:,}, expected at most {bounds[name].most:,} on this "
+                         "page; evaluate in Python takes more")  # fmt: skip
+
+
+def check_option(bounds: Mapping[str, Bound], name: str, value) -> None:
+    """Checks the value of an option, which may be anything that JSON has.
+
+    Raises:
+        ValueError: It is too long, or a number is out of bounds.
+        TypeError: Something that has a bound is no integer, or it is an object.
+    """
+    if isinstance(value, Mapping):
+        raise TypeError(f"{name} is {describe(value)}, expected one value")
+    if isinstance(value, str | list | tuple):
+        check_most(bounds, "option", len(value), name)
+    for number in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(number, list | tuple | Mapping):
+            raise TypeError(f"{name} holds {describe(number)}, expected values")
+        if name in bounds and number is not None:
+            _check_integer(bounds[name].most, name, number)
+
+
+def _check_integer(most: int, name: str, number) -> None:
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise TypeError(f"{name} is {describe(number)}, expected an integer")
+    if not 0 <= number <= most:
+        shown = number if abs(number) < 10**15 else "a number of many digits"
+        raise ValueError(f"{name} is {shown}, expected at least 1 and at most {most:,} on this page")
+
+
+def check_texts(bounds: Mapping[str, Bound], arguments: Mapping, order: int = 1) -> None:
+    """Checks how much text there is, whatever else is wrong with it.
+
+    Args:
+        bounds: The page's.
+        arguments: Of `compute`: lists with a text, a list of token ids, or a list of these, per sample.
+        order: The highest order of n-grams.
+
+    Raises:
+        ValueError: There is too much of something.
+    """
+    for name, values in arguments.items():
+        check_most(bounds, "samples", len(values) if isinstance(values, list | tuple | str) else 0, name)
+    longest = max((len(leaf) for leaf in _leaves(arguments.values()) if isinstance(leaf, str)), default=0)
+    check_most(bounds, "text", longest)
+    sizes = sample_sizes(arguments)
+    check_most(bounds, "sample", max(sizes, default=0))
+    check_most(bounds, "characters", sum(sizes))
+    check_most(bounds, "ngrams", sum(sizes) * order)
+
+
+def check_draws(bounds: Mapping[str, Bound], samples: int, options: Mapping) -> None:
+    """Checks the work of the bootstrap.
+
+    Raises:
+        ValueError: It is too much.
+    """
+    if options.get("confidence_level") is not None:
+        check_most(bounds, "draws", samples * options.get("n_resamples", 1000))
+
+
+def sample_sizes(arguments: Mapping) -> list[int]:
+    """The characters of each sample, over all arguments.
+
+    >>> sample_sizes({"predictions": ["a cat", ""], "references": [["a dog", "dogs"], ["a"]]})
+    [14, 1]
+    """
+    columns = [value for value in arguments.values() if isinstance(value, list | tuple)]
+    sizes = [0] * max(map(len, columns), default=0)
+    for column in columns:
+        for row, value in enumerate(column):
+            sizes[row] += sum(len(leaf) if isinstance(leaf, str) else 1 for leaf in _leaves([value]))
+    return sizes
+
+
+def few_enough(bounds: Mapping[str, Bound], arguments: Mapping, samples: int) -> int:
+    """How many samples, from the first on, are explained: rows and their characters both have a bound."""
+    most = min(samples, bounds["explained"].most)
+    if "ngrams" not in bounds:
+        return most
+    work = accumulate(sample_sizes(arguments)[:most])
+    return sum(done <= bounds["characters"].most for done in work)
+
+
+def _leaves(values: Iterable) -> Iterator:
+    """All that stands in lists and objects, however deep, without recursion."""
+    level = list(values)
+    for _ in range(_DEEPEST + 1):
+        nested = [value for value in level if isinstance(value, list | tuple | Mapping)]
+        if len(nested) < len(level):
+            yield from (value for value in level if not isinstance(value, list | tuple | Mapping))
+        if not nested:
+            return
+        level = list(chain.from_iterable(value.values() if isinstance(value, Mapping) else value for value in nested))
+    raise ValueError(f"lists stand in lists more than {_DEEPEST} deep, expected samples with their texts")
+
+
+# ---- metrics/page/escaping.py
+
+"""A visitor's text as HTML: the one way by which it comes into an error, a warning, a table's cell or a label."""
+
+
+# Of an error or a warning, which a page shows in a corner.
+_MOST_CHARACTERS = 600
+# What Markdown reads in a line besides HTML, and what a page would make a link of.
+_MARKDOWN = re.compile(r"[\\`*_\[\]()#!|~$:]")
+
+
+def as_html(text) -> str:
+    """The text as HTML that shows it as it is, also where the HTML is read as Markdown first.
+
+    >>> as_html("<unk> ![x](y)")
+    '&lt;unk&gt; &#33;&#91;x&#93;&#40;y&#41;'
+    """
+    return _MARKDOWN.sub(lambda found: f"&#{ord(found[0])};", html.escape(str(text)))
+
+
+def as_sentence(message: str) -> str:
+    """A message in one line, of which a long middle is left out, marked by dots.
+
+    >>> as_sentence("one\\n line")
+    'one line'
+    """
+    line = " ".join(message.split())
+    half = _MOST_CHARACTERS // 2
+    return line if len(line) <= _MOST_CHARACTERS else f"{line[:half]} ... {line[-half:]}"
+
+
+# ---- metrics/page/results.py
+
+"""How the pages show results: numbers with intervals, marked texts, histograms, tables, and the call in Python."""
+
+
+_BINS = 10
+# The least number of samples on the histogram's axis, so that it counts in whole ones.
+_LEAST_HEIGHT = 5
+# Marked pieces of a text in an explanation and in a cell of the table, characters of a cell; numbers beside a score.
+_MOST_PIECES, _PIECES_OF_CELL, _LONGEST_CELL, _MOST_NUMBERS = 1000, 100, 500, 200
+
+CSS = """
+.gradio-container { max-width: 1100px !important; width: 100% !important; margin: 0 auto !important; }
+.scores { display: flex; flex-wrap: wrap; gap: 12px 28px; align-items: center; }
+.scores .main { min-width: 9rem; }
+.scores .main b { display: block; font-size: 2.6rem; line-height: 1.1; font-variant-numeric: tabular-nums; }
+.scores small, .why small { opacity: .72; }
+.scores table, .why table { border: 0 !important; border-collapse: collapse; margin: 0; }
+.scores table { flex: 1 1 300px; font-variant-numeric: tabular-nums; font-size: .9rem; }
+.why table { width: 100%; }
+.scores tr, .why tr { border: 0 !important; border-bottom: 1px solid var(--border-color-primary) !important; }
+.scores td, .why td, .why th { padding: 3px 10px 3px 0; text-align: left; vertical-align: top; border: 0 !important; }
+.why { line-height: 1.9; overflow-wrap: anywhere; }
+.why th { white-space: nowrap; font-weight: 600; }
+.mark { padding: 1px 5px; border-radius: 5px; margin-right: 1px; display: inline-block; line-height: 1.45; }
+.mark.miss { background: rgba(220, 60, 50, .16); text-decoration: underline dotted rgb(220, 60, 50); }
+.mark.hit, .mark.hit1 { background: rgba(20, 150, 90, .14); }
+.mark.hit2 { background: rgba(20, 150, 90, .27); }
+.mark.hit3 { background: rgba(20, 150, 90, .42); }
+.mark.hit4 { background: rgba(20, 150, 90, .60); }
+@media (max-width: 640px) { [role=gridcell] *, [role=columnheader] * { font-size: 12px !important; } }
+"""
+
+
+class Marked(list):
+    """A text as (piece, mark) pairs; a mark is "", "miss", "hit", or "hit1" ... "hit4" by the order of the n-gram.
+
+    >>> str(Marked([("a", "hit"), ("cat", "miss")]))
+    'a ✗cat'
+    """
+
+    def html(self, most: int = _MOST_PIECES) -> str:
+        """Coloured; what is missed is underlined too, since not everybody sees colours. Says how many are left out."""
+        more = [f"<small>and {len(self) - most} more</small>"] if len(self) > most else []
+        return " ".join([*(mark_html(text, mark) for text, mark in self[:most]), *more])
+
+    def __str__(self):
+        return " ".join(f"✗{text}" if mark == "miss" else text for text, mark in self)
+
+
+def mark_html(text: str, mark: str, note: str = "") -> str:
+    """One marked piece, with a note in small print."""
+    small = f" <small>{as_html(note)}</small>" if note else ""
+    return f'<span class="mark {mark}">{as_html(text)}{small}</span>'
+
+
+def why_html(title: str, note: str, rows: dict[str, str]) -> str:
+    """An explanation: a heading with a note, and a row per name. Note and rows are HTML already."""
+    cells = "".join(f"<tr><th>{as_html(name)}</th><td>{value}</td></tr>" for name, value in rows.items())
+    head = f"<b>Why: {as_html(title)}</b> <small>{note}</small>"
+    return f'<div class="why">{head}<table>{cells}</table></div>'
+
+
+def scores_html(results: dict, of_what: str, notes: Iterable[str]) -> str:
+    """The score in large digits, all other numbers beside it, and the metric's warnings below."""
+    rows = {name: (value, interval) for name, value, interval in flat(results)}
+    main = next(iter(rows))
+    value, interval = rows.pop(main)
+    cells = "".join(
+        f"<tr><td>{as_html(name)}</td><td>{number(value)}</td><td><small>{_interval(interval)}</small></td></tr>"
+        for name, (value, interval) in list(rows.items())[:_MOST_NUMBERS]
+    )
+    if len(rows) > _MOST_NUMBERS:
+        cells += f"<tr><td>and {len(rows) - _MOST_NUMBERS} more, in the results below</td><td></td><td></td></tr>"
+    large = f"<small>{as_html(main)} of {of_what}</small><b>{number(value)}</b><small>{_interval(interval)}</small>"
+    told = "".join(f"<p>⚠ {as_html(as_sentence(note))}</p>" for note in dict.fromkeys(notes))
+    return f'<div class="scores"><div class="main">{large}</div><table>{cells}</table></div>{told}'
+
+
+def flat(results: dict) -> Iterable[tuple[str, object, object]]:
+    """Names, values and intervals of all numbers in results; nested names are joined by blanks, counts in brackets.
+
+    >>> list(flat({"a": 1.0, "confidence_interval": {"a": [0.5, 2.0]}, "b": {"c": 3}}))
+    [('a', 1.0, [0.5, 2.0]), ('b c', 3, None)]
+    >>> list(flat({"per_type": {"other": {"value": 0.5, "count": 7}}}))
+    [('per_type other (7)', 0.5, None)]
+    """
+    intervals = results.get("confidence_interval", {})
+    for key, value in results.items():
+        if key in ("confidence_interval", "per_sample"):
+            continue
+        if isinstance(value, dict) and value.keys() == {"value", "count"}:
+            yield f"{key} ({value['count']})", value["value"], None
+        elif isinstance(value, dict):
+            yield from ((f"{key} {name}", inner, None) for name, inner, _ in flat(value))
+        else:
+            yield key, value, intervals.get(key)
+
+
+def number(value) -> str:
+    """Four digits of a float, or of all in a list.
+
+    >>> number([0.25, 1 / 3])
+    '0.2500 0.3333'
+    """
+    if isinstance(value, list):
+        return " ".join(map(number, value))
+    return f"{value:.4f}" if isinstance(value, float) else as_html(value)
+
+
+def _interval(interval) -> str:
+    if not interval:
+        return ""
+    if isinstance(interval[0], list):
+        return " ".join(map(_interval, interval))
+    return f"[{number(interval[0])}, {number(interval[1])}]"
+
+
+def histogram(scores: Sequence[float], x: str, y: str) -> gr.BarPlot:
+    """How many samples score in each tenth of the range; NaN is left out."""
+    scores = pd.Series(scores, dtype=float).dropna()
+    low, high = (scores.min(), scores.max()) if len(scores) else (0.0, 1.0)
+    if low == high:
+        low, high = low - 0.05, high + 0.05
+    edges = [low + (high - low) * place / _BINS for place in range(_BINS + 1)]
+    # Rounding must not leave the largest score outside.
+    edges[-1] = high + 1e-9
+    counts = pd.cut(scores, edges, right=False).value_counts(sort=False).to_numpy()
+    frame = pd.DataFrame({x: _short(edges[:-1]), y: counts})
+    return gr.BarPlot(frame, y_lim=[0, max(_LEAST_HEIGHT, int(counts.max()))])
+
+
+def _short(values: Sequence[float]) -> list[str]:
+    """Numbers with as few digits as tell them apart."""
+    texts = ([f"{value:.{digits}g}" for value in values] for digits in range(2, 18))
+    return next(shown for shown in texts if len(set(shown)) == len(values))
+
+
+def results_table(columns: dict[str, list], label: str) -> gr.Dataframe:
+    """A table of columns of numbers, texts and `Marked` texts; numbers sort as such, long cells are cut."""
+    rows = [[_cell(value) for value in row] for row in zip(*columns.values())]
+    kinds = [_kind(values[0]) for values in columns.values()]
+    # Few columns share the width; many are scrolled.
+    others = len(columns) - 2
+    widths = ["16%", "19%", *[f"{65 // others}%"] * others] if others in (1, 2) else None
+    return gr.Dataframe({"headers": list(columns), "data": rows}, datatype=kinds, column_widths=widths, label=label)
+
+
+def _cell(value):
+    if isinstance(value, Marked):
+        return value.html(_PIECES_OF_CELL)
+    if isinstance(value, str) and len(value) > _LONGEST_CELL:
+        return f"{value[:_LONGEST_CELL]} ..."
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def _kind(value) -> str:
+    return "html" if isinstance(value, Marked) else "number" if isinstance(value, int | float) else "str"
+
+
+def python_call(name: str, arguments: dict, options: dict, code: dict[str, str], from_file: bool) -> str:
+    """Python that gives the page's results.
+
+    Args:
+        name: The metric.
+        arguments, options: Of `compute`.
+        code: Argument -> the expression that reads it, instead of its value.
+        from_file: Whether the other arguments are read from inputs.json, and not written out.
+    """
+    written = {key: value for key, value in arguments.items() if key not in code}
+    lines = [f"{key}={expression}" for key, expression in code.items()]
+    lines += ["**inputs"] if from_file else [_written(key, value) for key, value in written.items()]
+    lines += [*(_written(key, value) for key, value in options.items()), "per_sample=True"]
+    # In a Space this is the name that it has on the Hub.
+    body = [f'{name} = evaluate.load("{os.environ.get("SPACE_ID", f"metrics/{name}")}")']
+    if from_file:
+        body += ['with open("inputs.json", encoding="utf-8") as file:', "    inputs = json.load(file)"]
+    body += [f"results = {name}.compute(", *(f"    {line}," for line in lines), ")"]
+    imports = ["import json"] * any("json." in line for line in [*body, *lines])
+    imports += ["import evaluate", *["import numpy as np"] * ("np." in " ".join(code.values()))]
+    return "\n".join([*imports, "", *body])
+
+
+def _written(key: str, value) -> str:
+    text = pformat(value, width=100, sort_dicts=False)
+    if "\n" not in text:
+        return f"{key}={text}"
+    inner = text[1:-1].replace("\n", "\n       ")
+    return f"{key}=[\n        {inner},\n    ]"
+
+
+# ---- metrics/page/metric_page.py
+
+"""What differs between the pages of the metrics: their options, inputs and explanations, described by a subclass."""
+
+
+# Between several references in one cell of the table.
+SEPARATOR = "|"
+
+
+class Option(NamedTuple):
+    """A control of the page.
+
+    Attributes:
+        name: The argument of `compute`, whose default is the control's.
+        about: What it does, in a few words.
+        choices: The values to choose from; None leaves it open.
+        parse: Makes the value of what stands in a text field.
+        is_file: The value is a file to upload.
+        shown_default: What the control shows first where that is not the default of `compute`.
+    """
+
+    name: str
+    about: str = ""
+    choices: Sequence | None = None
+    parse: Callable | None = None
+    is_file: bool = False
+    shown_default: object = None
+
+
+# The last options of all five.
+OF_INTERVALS = (
+    Option("confidence_level", "of the intervals, by bootstrap", (None, 0.9, 0.95, 0.99), shown_default=0.95),
+    Option("n_resamples", "of the bootstrap"),
+    Option("seed", "of the bootstrap"),
+)
+
+
+class Inputs(NamedTuple):
+    """What is scored.
+
+    Attributes:
+        arguments: Of `compute`.
+        names: What every sample is called in the table and in errors.
+        code: Argument -> the Python expression that reads it; of those without one, the value is written out.
+    """
+
+    arguments: dict
+    names: list[str]
+    code: dict = {}
+
+
+class Upload(NamedTuple):
+    """A file that the page takes: its label and its endings."""
+
+    label: str
+    endings: tuple[str, ...]
+
+
+class Page:
+    """What differs between the pages of the metrics; a subclass fills it in.
+
+    Attributes:
+        metric: The metric, loaded.
+        title, lead: The heading and the sentence below it.
+        sample_score: The key of a sample's score in `per_sample`; None is the key of the whole score, the first.
+        sample, plural: What one sample is called, and several.
+        lower_is_better: Whether a sample's score is a rank; the worst sample is explained first.
+        options: The metric's controls, without those of the intervals.
+        headers, widths, rows: The columns of the table to type in, and the example that it holds at first.
+        hint: How the table is filled in.
+        uploads: The files that may stand in its place.
+        keys: Arguments of `compute` that hold the samples.
+        bounds: The most that the page takes of everything, one of the tables in bounds.py.
+        at_once: Whether the example is scored when the page opens.
+    """
+
+    title = lead = hint = ""
+    sample_score = None
+    sample, plural = "sample", "samples"
+    lower_is_better = False
+    options: Sequence[Option] = ()
+    headers: Sequence[str] = ("prediction", "references")
+    widths: Sequence[str] | None = ("36%", "64%")
+    rows: Sequence[Sequence] = ()
+    uploads: Sequence[Upload] = ()
+    keys = ("predictions", "references")
+    bounds: Mapping[str, Bound] = OF_TEXTS
+    at_once = True
+
+    def __init__(self, metric):
+        self.metric = metric
+        self.downloads = Path(tempfile.mkdtemp(prefix=f"{metric.name}-"))
+        atexit.register(shutil.rmtree, self.downloads, ignore_errors=True)
+        self._lock = threading.Lock()
+
+    def part(self, module: str):
+        """A module that the metric's script brought with it, as the loader keeps it."""
+        package = type(self.metric).__module__.rpartition(".")[0]
+        return importlib.import_module(f"{package}.{module}")
+
+    def read_table(self, rows: list[list[str]]) -> Inputs:
+        """Makes inputs of what was typed in. Rows without anything are left out."""
+        rows = [(f"row {number}", row) for number, row in enumerate(rows, 1) if any(str(cell).strip() for cell in row)]
+        references = [split(row[1], f"{name}, {self.headers[1]}") for name, row in rows]
+        return Inputs({"predictions": [row[0] for _, row in rows], "references": references}, [n for n, _ in rows])
+
+    def read_files(self, paths: list[str | None], allow_missing: bool) -> Inputs:
+        """Makes inputs of the files in the order of `uploads`."""
+        raise NotImplementedError
+
+    def orders(self, options: dict) -> int:
+        """The highest order of n-grams; 1 where a metric has none."""
+        return 1
+
+    def check(self, inputs: Inputs, options: dict) -> None:
+        """Refuses what is beyond the bounds, before any work is done.
+
+        Raises:
+            ValueError, TypeError: The message says what there is too much of.
+        """
+        for name, value in options.items():
+            check_option(self.bounds, name, value)
+        full = {option.name: self.default(option) for option in all_options(self)} | options
+        self.check_size(inputs.arguments, full)
+
+    def check_size(self, arguments: dict, options: dict) -> None:
+        """Checks how much there is to score; `options` has all of them."""
+        check_texts(self.bounds, arguments, self.orders(options))
+        check_draws(self.bounds, len(arguments.get("predictions") or ()), options)
+
+    def columns(self, inputs: Inputs, options: dict, results: dict, rows: range) -> dict[str, list]:
+        """Further columns of the table of results for some rows: numbers, texts, or `Marked` texts."""
+        return {}
+
+    def explain(self, inputs: Inputs, options: dict, results: dict, row: int) -> str:
+        """Why one sample scores as it does, as HTML."""
+        raise NotImplementedError
+
+    def names(self, inputs: Inputs, results: dict) -> list[str]:
+        """What the samples of `per_sample` are called."""
+        return inputs.names
+
+    def score_key(self, results: dict) -> str:
+        """The key of a sample's score."""
+        return self.sample_score or next(iter(results))
+
+    def plot(self) -> gr.components.Component:
+        """The plot, without data."""
+        return gr.BarPlot(x="score", y=self.plural, title="How they score", height=260, x_label_angle=0)
+
+    def plot_value(self, results: dict) -> gr.components.Component:
+        """What the plot is updated with."""
+        return histogram(results["per_sample"][self.score_key(results)], "score", self.plural)
+
+    def default(self, option: Option):
+        """The default of `compute`."""
+        return inspect.signature(self.metric._compute).parameters[option.name].default
+
+    def measure(self, inputs: Inputs, options: dict) -> tuple[dict, str, list[str]]:
+        """Results, signature and warnings; one score at a time, since the metric remembers its last signature."""
+        self.check(inputs, options)
+        with self._lock, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            results = self.metric.compute(**inputs.arguments, **options, per_sample=True)
+            told = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
+            return results, self.metric.signature(), told
+
+
+def split(cell, place: str) -> list[str]:
+    """Several references of one cell.
+
+    Raises:
+        ValueError: The cell is empty.
+    """
+    if not str(cell).strip():
+        raise ValueError(f"{place} is empty, expected at least one (several are separated by {SEPARATOR})")
+    return [part.strip() for part in str(cell).split(SEPARATOR)]
+
+
+def all_options(page: Page) -> tuple[Option, ...]:
+    """The metric's options and those of the intervals."""
+    return (*page.options, *OF_INTERVALS)
+
+
+# ---- metrics/page/answering.py
+
+"""What a page answers to a click, and its endpoint to a program; whatever is refused is refused in one sentence."""
+
+
+# Samples, and characters, that the Python call writes out; of more, it reads the file with the inputs.
+WRITTEN_OUT, WRITTEN_CHARACTERS = 20, 50_000
+_KEPT_DOWNLOADS = 20
+# What metrics and readers raise of input that they refuse; the last two come of numbers and lists beyond all measure.
+_REFUSALS = (ValueError, TypeError, OSError, ImportError, OverflowError, RecursionError)
+
+
+def answer(page: Page, source: str, rows: list, paths: list, allow_missing: bool, values: Sequence) -> list:
+    """All that the page shows of one click, and what its explanations need.
+
+    Raises:
+        gr.Error: The message of the metric or of a reader, which names the place.
+    """
+    inputs = None
+    files = [value for option, value in zip(all_options(page), values) if option.is_file]
+    try:
+        # A file that is not there leaves the default.
+        options = {option.name: _value(option, value) for option, value in zip(all_options(page), values)
+                   if not (option.is_file and value is None)}  # fmt: skip
+        typed = source == "table"
+        inputs = page.read_table(_cell_texts(rows, page)) if typed else page.read_files(paths, allow_missing)
+        results, signature, notes = page.measure(inputs, options)
+        return [*_shown(page, inputs, options, results, signature, notes), (inputs, options, results)]
+    except _REFUSALS as error:
+        raise _refusal(_located(str(error) or type(error).__name__, inputs, [*paths, *files]), "Not scored") from None
+
+
+def _refusal(message: str, title: str) -> gr.Error:
+    """An error that the browser shows as HTML, and the log leaves out: whoever sent the input is told."""
+    return gr.Error(as_html(as_sentence(message)), duration=None, title=title, print_exception=False)
+
+
+def _cell_texts(rows: list[list], page: Page) -> list[list[str]]:
+    """Cells as texts, and no row shorter than the table was; nothing is read of objects that are no cells."""
+    strange = [cell for row in rows for cell in row if isinstance(cell, list | dict)]
+    if strange:
+        raise TypeError(f"the table holds {describe(strange[0])}, expected texts and numbers")
+    return [[*("" if cell is None else str(cell) for cell in row), *[""] * (len(page.headers) - len(row))]
+            for row in rows]  # fmt: skip
+
+
+def explained_row(page: Page, state: tuple | None, row: Sequence) -> str:
+    """Why the row that was clicked scores as it does.
+
+    Raises:
+        gr.Error: Its results are not kept any more.
+    """
+    if state is None:
+        raise _refusal("these results are not kept any more, compute them once more", "Not explained")
+    inputs, _, results = state
+    names = page.names(inputs, results)
+    if not row or str(row[0]) not in names:
+        raise _refusal(f"{describe(row)} is no row of the last results", "Not explained")
+    return page.explain(*state, names.index(str(row[0])))
+
+
+def _value(option: Option, raw):
+    if option.choices is not None:
+        return {str(choice): choice for choice in option.choices}[raw]
+    return option.parse(raw) if option.parse else raw
+
+
+def _located(message: str, inputs: Inputs | None, paths: Iterable[str | None]) -> str:
+    """Calls files by their names instead of their places on the server, and says which row an index means."""
+    for path in filter(None, paths):
+        message = message.replace(path, os.path.basename(path))
+    found = re.search(r"(?:predictions|references)\[(\d+)\]", message)
+    if inputs and found and int(found[1]) < len(inputs.names):
+        message = f"{message} ({inputs.names[int(found[1])]})"
+    return message
+
+
+def _shown(page: Page, inputs: Inputs, options: dict, results: dict, signature: str, notes: list[str]) -> list:
+    names, scores = page.names(inputs, results), results["per_sample"][page.score_key(results)]
+    explained = range(few_enough(page.bounds, inputs.arguments, len(names)))
+    some = range(min(len(explained), page.bounds["shown"].most))
+    columns = page.columns(inputs, options, results, explained)
+    shown = {page.sample: names, page.score_key(results): scores, **columns}
+    shown = {name: values[: len(some)] for name, values in shown.items()}
+    left = [""] * (len(names) - len(explained))
+    sign = -1 if page.lower_is_better else 1
+    worst = min(some, key=lambda row: (math.isnan(scores[row]), sign * scores[row], row))
+    return [
+        scores_html(results, f"{len(names):,} {page.plural}", notes),
+        page.plot_value(results),
+        signature,
+        results_table(shown, table_label(page, len(some), len(names))),
+        page.explain(inputs, options, results, worst),
+        _python_call(page, inputs, options),
+        *_downloads(page, inputs, {page.sample: names, **results["per_sample"],
+                                  **{name: [*values, *left] for name, values in columns.items()}}),
+        {key: value for key, value in results.items() if key != "per_sample"},
+    ]
+
+
+def table_label(page: Page, shown: int = 0, samples: int = 0) -> str:
+    which = f"The first {shown:,} of {samples:,} {page.plural}" if shown < samples else f"Every {page.sample}"
+    return f"{which}: click a heading to sort, a row to see why"
+
+
+def _python_call(page: Page, inputs: Inputs, options: dict) -> str:
+    names = {option.name: option for option in all_options(page)}
+    changed = {key: value for key, value in options.items() if value != page.default(names[key])}
+    changed |= {key: os.path.basename(value) for key, value in changed.items() if names[key].is_file}
+    written = {key: value for key, value in inputs.arguments.items() if key not in inputs.code}
+    is_long = len(inputs.names) > WRITTEN_OUT or sum(sample_sizes(written)) > WRITTEN_CHARACTERS
+    from_file = is_long and bool(written)
+    return python_call(page.metric.name, inputs.arguments, changed, inputs.code, from_file)
+
+
+def _downloads(page: Page, inputs: Inputs, columns: dict[str, list]) -> list[str]:
+    """Writes the results of every sample as CSV and the inputs as JSON; returns their paths."""
+    # Gradio serves copies of its own.
+    for old in sorted(page.downloads.iterdir(), key=os.path.getmtime)[:-_KEPT_DOWNLOADS]:
+        shutil.rmtree(old, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(dir=page.downloads))
+    table, written = folder / f"{page.metric.name}.csv", folder / "inputs.json"
+    with table.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values()))
+    arguments = {key: value for key, value in inputs.arguments.items() if key not in inputs.code}
+    written.write_text(json.dumps(arguments, ensure_ascii=False, indent=1), encoding="utf-8")
+    return [str(table), str(written)]
+
+
+def answer_call(page: Page, inputs: dict, options: dict) -> dict:
+    """`compute` over the network: only the options that the page has, and no paths."""
+    try:
+        _check_call(page, inputs, options)
+        results, signature, _ = page.measure(Inputs(inputs, []), options)
+    except _REFUSALS as error:
+        # Programs read it, as text.
+        raise gr.Error(as_sentence(str(error) or type(error).__name__), print_exception=False) from None
+    return {**results, "signature": signature}
+
+
+def _check_call(page: Page, inputs, options) -> None:
+    """Checks what may be any JSON.
+
+    Raises:
+        ValueError: A name or a choice is unknown.
+        TypeError: Inputs or options are no object.
+    """
+    known = {option.name: option for option in all_options(page) if not option.is_file}
+    for kind, given, expected in (("inputs", inputs, page.keys), ("options", options, known)):
+        if not isinstance(given, dict):
+            raise TypeError(f"{kind} is {describe(given)}, expected an object with names")
+        unknown = [name for name in given if name not in expected]
+        if unknown:
+            raise ValueError(f"{kind} has {', '.join(unknown)}, expected {', '.join(expected)}")
+    for name, value in options.items():
+        choices = known[name].choices
+        # 1 is no True, and 4.0 no 4.
+        if choices is not None and (type(value), value) not in [(type(choice), choice) for choice in choices]:
+            raise ValueError(f"{name} is {describe(value)}, expected one of {list(choices)}")
+
+
+# ---- metrics/page/serving.py
+
+"""A bound on what a request may send, kept before anything of it is stored or parsed."""
+
+
+# Of a form around its files.
+_FORM = 1_000_000
+
+
+class BodyBound:
+    """Answers a request that sends too much with one sentence, by what it announces or else by what comes.
+
+    Args:
+        app: The application behind it.
+        most: Bytes of a request.
+        most_of_upload: Bytes of an upload.
+    """
+
+    def __init__(self, app, most: int, most_of_upload: int):
+        self.app, self.most, self.most_of_upload = app, most, most_of_upload
+
+    @classmethod
+    def of(cls, bounds: Mapping[str, Bound], uploads: int) -> Middleware:
+        """As the page's application takes it."""
+        files = max(1, uploads) * bounds["file"].most
+        return Middleware(cls, most=bounds["request"].most, most_of_upload=files + _FORM)
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        most = self.most_of_upload if scope["path"].rstrip("/").endswith("/upload") else self.most
+        announced = dict(scope["headers"]).get(b"content-length", b"0")
+        if not announced.isdigit() or len(announced) > 15 or int(announced) > most:
+            told = f"The request has too many bytes, expected at most {most:,}."
+            return await PlainTextResponse(told, status_code=413)(scope, receive, send)
+        seen = 0
+
+        async def bounded():
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            # Whoever announced nothing, or less, is not heard to the end.
+            return message if seen <= most else {"type": "http.disconnect"}
+
+        await self.app(scope, bounded, send)
+
+
+# ---- metrics/page/layout.py
+
+"""The page that the five Spaces share: inputs, options, scores with intervals, a table that says why, and the card.
+
+An app.py describes its metric by a subclass of `Page` and hands it to `launch`. This module knows no metric: it gets
+one loaded, and asks `Page` for whatever differs.
+"""
+
+
+# Visitors who wait for a score, and those whose last results are kept for explanations, an hour long.
+_WAITING, _KEPT_SESSIONS, _KEPT_SECONDS = 30, 50, 3600
+
+
+def launch(page: Page, **options) -> None:
+    """Serves the page; `options` are those of Gradio's launch."""
+    # Fonts that every system has: nothing is fetched for them.
+    theme = gr.themes.Default(font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace"))
+    options.setdefault("app_kwargs", {"middleware": [BodyBound.of(page.bounds, len(page.uploads))]})
+    build(page).queue(max_size=_WAITING).launch(
+        css=CSS, theme=theme, ssr_mode=False, footer_links=["api", "settings"], state_session_capacity=_KEPT_SESSIONS,
+        max_file_size=page.bounds["file"].most, **options,
+    )  # fmt: skip
+
+
+def build(page: Page) -> gr.Blocks:
+    """Lays the page out and connects it."""
+    with gr.Blocks(title=page.title, analytics_enabled=False, delete_cache=(3600, 3600)) as blocks:
+        gr.Markdown(f"{page.title}\n===\n\n{page.lead}")
+        source, table, files, allow_missing = _inputs(page)
+        with gr.Accordion("Options", open=False):
+            with gr.Row():
+                controls = [_control(page, option) for option in all_options(page)]
+        with gr.Accordion("Bounds", open=False):
+            gr.Markdown(bounds_table(page.bounds))
+        button = gr.Button("Compute", variant="primary")
+        shown, state = _results(page)
+        _card(page)
+
+        def show(source, rows, allow_missing, *raw):
+            values, paths = raw[: len(controls)], list(raw[len(controls) :])
+            return answer(page, source, rows, paths, allow_missing, values)
+
+        def explain(state, event: gr.SelectData):
+            return explained_row(page, state, event.row_value)
+
+        def api(inputs: dict, options: dict) -> dict:
+            return answer_call(page, inputs, options)
+
+        event = {"inputs": [source, table, allow_missing, *controls, *files], "outputs": [*shown.values(), state],
+                 "api_visibility": "private"}  # fmt: skip
+        button.click(show, **event)
+        if page.at_once:
+            blocks.load(show, **event)
+        shown["table"].select(explain, state, shown["why"], api_visibility="private")
+        gr.api(api, api_name="compute", api_description=_API.format(keys=", ".join(page.keys)))
+    return blocks
+
+
+_API = "metric.compute(**inputs, **options, per_sample=True) and the signature. inputs: {keys}; options: see the page."
+
+
+def _inputs(page: Page):
+    source = gr.State("table")
+    with gr.Tabs():
+        with gr.Tab("Type") as typed:
+            table = gr.Dataframe(
+                [list(row) for row in page.rows], headers=list(page.headers), column_widths=page.widths, type="array",
+                wrap=True, interactive=True, show_label=False, max_height=320,
+            )  # fmt: skip
+            gr.Markdown(page.hint)
+        with gr.Tab("Upload files") as uploaded:
+            with gr.Row():
+                files = [gr.File(label=upload.label, file_types=list(upload.endings), height=130)
+                         for upload in page.uploads]  # fmt: skip
+            allow_missing = gr.Checkbox(False, label="--allow-missing: score what both files have")
+    typed.select(lambda: "table", None, source, api_visibility="private")
+    uploaded.select(lambda: "files", None, source, api_visibility="private")
+    return source, table, files, allow_missing
+
+
+def _control(page: Page, option: Option):
+    default = page.default(option) if option.shown_default is None else option.shown_default
+    about = {"label": option.name, "info": option.about, "min_width": 210}
+    if option.is_file:
+        return gr.File(label=f"{option.name}: {option.about}", height=110, min_width=210)
+    if option.choices is not None:
+        return gr.Dropdown([str(choice) for choice in option.choices], value=str(default), **about)
+    if isinstance(default, bool):
+        return gr.Checkbox(default, **about)
+    if isinstance(default, int | float) and not option.parse:
+        return gr.Number(default, precision=0 if isinstance(default, int) else None, **about)
+    return gr.Textbox("" if default is None else re.sub(r"[()]", "", str(default)), **about)
+
+
+def _results(page: Page) -> tuple[dict, gr.State]:
+    with gr.Row(equal_height=False):
+        with gr.Column(min_width=320):
+            scores = gr.HTML()
+        with gr.Column(min_width=320):
+            plot = page.plot()
+    shown = {
+        "scores": scores,
+        "plot": plot,
+        "signature": gr.Textbox(label="Signature", interactive=False, buttons=["copy"]),
+        "table": gr.Dataframe(
+            interactive=False, wrap=True, max_height=420, label=table_label(page), buttons=["fullscreen"]),
+        "why": gr.HTML(container=True, padding=True),
+        "call": gr.Code(label="The same in Python", language="python", interactive=False),
+    }
+    with gr.Row():
+        shown["csv"] = gr.DownloadButton("Results per sample (CSV)", size="sm")
+        shown["inputs"] = gr.DownloadButton("Inputs (JSON)", size="sm")
+    with gr.Accordion("All results (JSON)", open=False):
+        shown["json"] = gr.JSON(show_label=False)
+    return shown, gr.State(time_to_live=_KEPT_SECONDS)
+
+
+def _card(page: Page) -> None:
+    card = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+    gr.Markdown(re.sub(r"\A---\n.*?\n---\n", "", card, flags=re.DOTALL), container=True, padding=True)
+
+
 # ---- metrics/files/json_text.py
 
 """JSON as a text that nobody checked before: UTF-8 with or without a mark, and no key twice."""
@@ -988,8 +1352,8 @@ def unique_keys(pairs: list[tuple[str, object]]) -> dict:
     """
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
         raise DoubledKey(f"the key {twice!r} stands twice in one object, expected once")
     return found
 
