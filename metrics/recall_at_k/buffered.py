@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._shared import as_list, check_options, describe
+from ._shared import as_list, check_options, describe, not_stored
 from .arrays import as_matrix, check_numbers, compute_type
 from .inputs import Embeddings, check_references, own_pairs, without_own
 from .ranks import Pairs
@@ -42,7 +42,8 @@ def paired_rows(image_embeddings, text_embeddings, image_ids, text_ids):
     """A table of paired rows: each a text with the image that it is correct for, and the ids of both.
 
     Raises:
-        ValueError: The four differ in number, the two sides in dimensions; or a number is NaN or infinite.
+        ValueError: The four differ in number, the two sides in dimensions; or a number is NaN or infinite; or Arrow
+            cannot hold an id.
         TypeError: An id is neither int nor str, or ids are mixed.
     """
     import pyarrow  # Takes time, for Parquet and Arrow alone.
@@ -63,7 +64,7 @@ def paired_rows(image_embeddings, text_embeddings, image_ids, text_ids):
                         "both int or both str")  # fmt: skip
     both = np.stack([np.asarray(side[:], compute_type(images, texts)) for side in (images, texts)], axis=1)
     vectors = _lists(pyarrow.array(both.reshape(-1)), both.shape[2])
-    flat = pyarrow.array([item for pair in zip(*ids) for item in pair])
+    flat = _stored(ids)
     return pyarrow.table({"predictions": _lists(vectors, 2), "references": _lists(flat, 2)})
 
 
@@ -72,6 +73,16 @@ class NewText(NamedTuple):
 
     image: object
     text: object
+
+
+def _stored(ids: list[list]):
+    """The ids of both sides in turn, as an Arrow array."""
+    import pyarrow  # Takes time, for Parquet and Arrow alone.
+
+    try:
+        return pyarrow.array([item for pair in zip(*ids) for item in pair])
+    except (OverflowError, UnicodeEncodeError) as error:
+        raise ValueError(not_stored(dict(zip(("image_ids", "text_ids"), ids)))) from error
 
 
 def pair_ids(references) -> list[tuple]:
@@ -143,8 +154,8 @@ def _on_both_sides(image_ids: np.ndarray, text_ids: np.ndarray) -> Pairs:
     own = Pairs(*np.intersect1d(image_ids, text_ids, assume_unique=True, return_indices=True)[1:])
     if not len(own.rows):
         images, texts = (", ".join(map(repr, ids[:2].tolist())) for ids in (image_ids, text_ids))
-        raise ValueError(f"exclude_self is True and no id is on both sides: image_ids begin with {images} and text_ids "
-                         f"with {texts}, expected one id for an item, whichever side it is on")  # fmt: skip
+        raise ValueError(f"exclude_self is True and no id is on both sides: image_ids begin with {images} and "
+                         f"text_ids with {texts}, expected one id for an item, whichever side it is on")  # fmt: skip
     return own
 
 

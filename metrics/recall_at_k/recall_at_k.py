@@ -179,8 +179,8 @@ class RecallAtK(Checked, evaluate.Metric):
         """Scores a Trainer's rows, pairs of embeddings with the ids of both."""
         self._last_signature = None
         if options.get("exclude_self") and isinstance(references[0], NewText):
-            raise ValueError("exclude_self is True and a Trainer's rows have the image's id alone, expected the ids of "
-                             "both sides: an item is left out of its gallery by its id")  # fmt: skip
+            raise ValueError("exclude_self is True and a Trainer's rows have the image's id alone, expected the ids "
+                             "of both sides: an item is left out of its gallery by its id")  # fmt: skip
         table = paired_rows(*predictions, *zip(*references))
         return self._compute(table["predictions"], table["references"], **options)
 

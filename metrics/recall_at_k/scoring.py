@@ -21,6 +21,8 @@ from .vectors import Vectors, check_range
 
 SIMILARITIES = ("cosine", "dot")
 NO_CORRECT = ("skip", "zero", "error")
+# Of a gallery; counts up to here are exact in floats, and far from the end of int64.
+MOST_ITEMS = 1 << 53
 
 
 def sample_statistics(
@@ -51,7 +53,7 @@ def sample_statistics(
 
     Returns:
         One row per query, forward ones first: `direction` (0 forward, 1 backward), `query` (its number), `gallery`
-        (how many items it was compared with, itself left out), `correct` (correct ones among them), `better` and `tied` (wrong items
+        (how many items it was compared with), `correct` (correct ones among them), `better` and `tied` (wrong items
         above and equal to the best correct one), `correct_tied` (correct items equal to that one, itself included);
         and for each K of fraction_at, `found@K` (rows, 3): the fraction found, under "expected", "pessimistic" and
         "optimistic".
@@ -293,7 +295,7 @@ def check_k(k) -> list[int]:
     """Checks numbers of items: one or a list of them, at least 1; each is kept once, sorted.
 
     Raises:
-        ValueError: One is no integer, or below 1, or there is none.
+        ValueError: One is no integer, below 1 or beyond `MOST_ITEMS`, or there is none.
 
     >>> check_k((10, 1, 1)), check_k(3)
     ([1, 10], [3])
@@ -304,6 +306,8 @@ def check_k(k) -> list[int]:
         raise ValueError("k is empty, expected at least one number of items")
     for number in numbers_:
         check_options(orders={"k": number})
+        if number > MOST_ITEMS:
+            raise ValueError(f"k is {number}, expected at most 2**53: no gallery is larger")
     return sorted(set(map(int, numbers_)))
 
 

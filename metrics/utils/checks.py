@@ -6,7 +6,7 @@ imports neither evaluate nor NumPy.
 """
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 VERSION = "0.1.0"
@@ -162,6 +162,25 @@ def _ids(item, place: str) -> list[int]:
         if isinstance(token, bool) or not isinstance(token, numbers.Integral):
             raise TypeError(f"{place}[{k}] is {describe(token)}, expected int (a token id)")
     return [int(token) for token in item]
+
+
+def not_stored(columns: dict[str, list]) -> str:
+    """A sentence on the first item that Arrow cannot hold: an integer beyond 64 bits, half of a surrogate pair.
+
+    >>> not_stored({"predictions": [[1, 2], [3, 1 << 63]]})
+    'predictions[1][1] is int 9223372036854775808, expected an integer of 64 bits (-2**63 to 2**63 - 1)'
+    """
+    found = chain.from_iterable(_not_stored(values, place) for place, values in columns.items())
+    return next(found, f"Arrow cannot hold an item of {' or '.join(columns)}, expected text or integers of 64 bits")
+
+
+def _not_stored(values, place: str) -> Iterator[str]:
+    if isinstance(values, list):
+        yield from chain.from_iterable(_not_stored(item, f"{place}[{i}]") for i, item in enumerate(values))
+    elif isinstance(values, numbers.Integral) and not -(1 << 63) <= values < 1 << 63:
+        yield f"{place} is {describe(values)}, expected an integer of 64 bits (-2**63 to 2**63 - 1)"
+    elif isinstance(values, str) and any("\ud800" <= letter <= "\udfff" for letter in values):
+        yield f"{place} is {describe(values)}, expected Unicode text: it holds half of a surrogate pair"
 
 
 def check_options(orders: dict | None = None, positive: dict | None = None, flags: dict | None = None) -> None:
