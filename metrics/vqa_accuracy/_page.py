@@ -674,7 +674,7 @@ def _captions_by_id(content: dict, path: str) -> list[tuple[str, str]]:
 
 def _caption(row, place: str) -> tuple[str, str]:
     if not isinstance(row, dict) or not {"image_id", "caption"} <= row.keys():
-        raise ValueError(f"{place} is {str(row)[:60]}, expected a dict with image_id and caption")
+        raise ValueError(f"{place} {what_row(row)}, expected a dict with image_id and caption")
     image_id, caption = row["image_id"], row["caption"]
     if isinstance(image_id, bool) or not isinstance(image_id, int | str):
         raise ValueError(f"{place}: image_id is {image_id!r}, expected int or str")
@@ -713,12 +713,12 @@ def pair_captions(predictions_path: str, references_path: str, allow_missing: bo
         seen: set[str] = set()
         twice = [image_id for image_id, _ in pairs if image_id in seen or seen.add(image_id)]
         raise ValueError(f"{predictions_path} has more than one caption for {name_some(dict.fromkeys(twice))}")
+    if not predictions.keys() & references.keys():
+        raise ValueError(never_meet({predictions_path: predictions, references_path: references}, "image id"))
     missing = [image_id for image_id in references if image_id not in predictions]
     unknown = [image_id for image_id in predictions if image_id not in references]
     _check_ids(missing, unknown, predictions_path, references_path, allow_missing)
     ids = [image_id for image_id in predictions if image_id in references]
-    if not ids:
-        raise ValueError(f"{predictions_path} and {references_path} have no image id in common")
     return CaptionSet(ids, [predictions[i] for i in ids], [references[i] for i in ids], len(missing) + len(unknown))
 
 
@@ -730,6 +730,28 @@ def _check_ids(missing, unknown, predictions_path, references_path, allow_missin
         problems.append(f"{references_path} has no caption for {name_some(unknown)} of {predictions_path}")
     if problems and not allow_missing:
         raise ValueError("; ".join(problems) + " (--allow-missing scores the others)")
+
+
+def what_row(row) -> str:
+    """Says what stands in the place of a row: of a dict its keys, since a wrong one is what is looked for.
+
+    >>> what_row({"image_id": 1, "text": "a cat"}), what_row("a cat")
+    ("has the keys ['image_id', 'text']", 'is a cat')
+    """
+    return f"has the keys {str(list(row))[:200]}" if isinstance(row, dict) else f"is {str(row)[:60]}"
+
+
+def never_meet(sides: dict[str, Iterable], kind: str) -> str:
+    """Says that files have no id in common, and shows the first two ids of each.
+
+    >>> never_meet({"a.json": ["1", "2", "3"], "b.json": ["cat.jpg"]}, "image id")
+    'a.json and b.json have no image id in common: a.json has 1, 2 and 1 more, b.json has cat.jpg'
+    """
+    shown = []
+    for path, ids in sides.items():
+        first = ", ".join(str(one)[:60] for one in [*ids][:2]) or "none"
+        shown.append(f"{path} has {first}" + (f" and {len(ids) - 2} more" if len(ids) > 2 else ""))
+    return f"{' and '.join(sides)} have no {kind} in common: {', '.join(shown)}"
 
 
 def name_some(ids: Iterable[str], kind: str = "image id", most: int = 5) -> str:
@@ -798,7 +820,7 @@ def pair_answers(
         _check_questions(questions_path, annotations, answers, predictions_path)
     ids = [question_id for question_id in annotations if question_id in answers]
     if not ids:
-        raise ValueError(f"{predictions_path} and {references_path} have no question id in common")
+        raise ValueError(_never_meet({predictions_path: answers, references_path: annotations}))
     chosen = [annotations[question_id] for question_id in ids]
     left_out = len(annotations.keys() ^ answers.keys())
     columns = [_column(chosen, key) for key in ("question_type", "answer_type", "image_id")]
@@ -814,7 +836,7 @@ def _rows(path: str, key: str) -> list[dict]:
         raise ValueError(f"{place} is {type(content).__name__}, expected a list, or a dict with the key {key!r}")
     for number, row in enumerate(content):
         if not isinstance(row, dict) or "question_id" not in row:
-            raise ValueError(f"{place}[{number}] is {str(row)[:60]}, expected a dict with question_id")
+            raise ValueError(f"{place}[{number}] {what_row(row)}, expected a dict with question_id")
     return content
 
 
@@ -851,12 +873,15 @@ def _check_submission(
     kinds = {type(question_id) for question_id in annotations}
     typed = [row["question_id"] for row in rows if type(row["question_id"]) in kinds]
     other = [row["question_id"] for row in rows if type(row["question_id"]) not in kinds]
-    not_text = [row["question_id"] for row in rows if not isinstance(row.get("answer"), str)]
+    unnamed = [row for row in rows if "answer" not in row]
+    keys = map(what_row, unnamed[:1])
+    not_text = [row["question_id"] for row in rows if "answer" in row and not isinstance(row["answer"], str)]
     found = Counter(typed)
     expected = " or ".join(sorted(kind.__name__ for kind in kinds))
     problems = [
-        (other, f"ids that are not {expected}, as those of {references_path} are:"),
+        (other, f"ids that are not {expected}, as those of {references_path} are ({_first(annotations)}):"),
         ([question_id for question_id, count in found.items() if count > 1], "more than one answer for"),
+        ([row["question_id"] for row in unnamed], f"no key 'answer' (the first row {''.join(keys)}) for"),
         (not_text, "an answer that is not a string for"),
         (_alike(typed), "answers for ids that are equal as text:"),
     ]
@@ -871,6 +896,8 @@ def _check_submission(
 def _check_questions(path: str, annotations: dict, answers: dict, predictions_path: str) -> None:
     questions = _by_id(_rows(path, "questions"), path, ("question_id",))
     missing = [question_id for question_id in annotations if question_id not in questions]
+    if len(missing) == len(annotations) and questions:
+        raise ValueError(_never_meet({path: questions, "the annotations": annotations}))
     if missing:
         raise ValueError(f"{path} has no question for {_some(missing)} of the annotations")
     choices = {i: row["multiple_choices"] for i, row in questions.items() if "multiple_choices" in row}
@@ -882,6 +909,14 @@ def _check_questions(path: str, annotations: dict, answers: dict, predictions_pa
 def _column(rows: list[dict], key: str) -> list | None:
     found = [row[key] for row in rows if key in row]
     return found if len(found) == len(rows) else None
+
+
+def _never_meet(sides: dict[str, dict]) -> str:
+    return never_meet({path: [*map(repr, ids)] for path, ids in sides.items()}, "question id")
+
+
+def _first(ids: dict) -> str:
+    return ", ".join(map(repr, [*ids][:2]))
 
 
 def _some(ids: list) -> str:
