@@ -1003,8 +1003,8 @@ def _wrong_number(sets: list[EvaluationSet], count: int) -> str:
                 f"{_of(sets[0])}. Likely causes: dataloader_drop_last=True leaves out the rows of the last batch, or "
                 "the dataset was filtered after the references were taken")  # fmt: skip
     return (f"predictions[{size}] has no reference: {count} predictions came for {size} rows of references"
-            f"{_of(sets[0])}. Bind those of the dataset that is evaluated; or rows came twice, with which DataParallel "
-            "or the DistributedSampler of several processes fills up the last batch")  # fmt: skip
+            f"{_of(sets[0])}. Bind those of the dataset that is evaluated; or rows came twice, with which "
+            "DataParallel or the DistributedSampler of several processes fills up the last batch")  # fmt: skip
 
 
 def _read(name, references, column, options: list[dict], bind: Callable) -> EvaluationSet:

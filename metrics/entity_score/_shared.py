@@ -1004,8 +1004,8 @@ def _wrong_number(sets: list[EvaluationSet], count: int) -> str:
                 f"{_of(sets[0])}. Likely causes: dataloader_drop_last=True leaves out the rows of the last batch, or "
                 "the dataset was filtered after the references were taken")  # fmt: skip
     return (f"predictions[{size}] has no reference: {count} predictions came for {size} rows of references"
-            f"{_of(sets[0])}. Bind those of the dataset that is evaluated; or rows came twice, with which DataParallel "
-            "or the DistributedSampler of several processes fills up the last batch")  # fmt: skip
+            f"{_of(sets[0])}. Bind those of the dataset that is evaluated; or rows came twice, with which "
+            "DataParallel or the DistributedSampler of several processes fills up the last batch")  # fmt: skip
 
 
 def _read(name, references, column, options: list[dict], bind: Callable) -> EvaluationSet:
@@ -2145,12 +2145,13 @@ def pair_captions(predictions_path: str, references_path: str, allow_missing: bo
         seen: set[str] = set()
         twice = [image_id for image_id, _ in pairs if image_id in seen or seen.add(image_id)]
         raise ValueError(f"{predictions_path} has more than one caption for {name_some(dict.fromkeys(twice))}")
-    if not predictions.keys() & references.keys():
-        raise ValueError(never_meet({predictions_path: predictions, references_path: references}, "image id"))
     missing = [image_id for image_id in references if image_id not in predictions]
     unknown = [image_id for image_id in predictions if image_id not in references]
-    _check_ids(missing, unknown, predictions_path, references_path, allow_missing)
     ids = [image_id for image_id in predictions if image_id in references]
+    if ids or not missing or not unknown:
+        _check_ids(missing, unknown, predictions_path, references_path, allow_missing)
+    if not ids:
+        raise ValueError(never_meet({predictions_path: predictions, references_path: references}, "image id"))
     return CaptionSet(ids, [predictions[i] for i in ids], [references[i] for i in ids], len(missing) + len(unknown))
 
 

@@ -47,12 +47,12 @@ def check_answers(predictions, references) -> tuple[list, list[list]]:
     >>> check_answers([3, 4], [3, [4, 5]])
     ([3, 4], [[3], [4, 5]])
     """
-    given = references
     predictions, references = group_answers(predictions, references)
     kind = int if is_id(predictions[0]) else str
     if isinstance(predictions[0], list | tuple):
+        single = [group[0] if len(group) == 1 else group for group in references]
         raise TypeError(f"predictions[0] is {describe(predictions[0])}, expected str or int, one answer per "
-                        f"question{looks_swapped(given)}")  # fmt: skip
+                        f"question{looks_swapped(single)}")  # fmt: skip
     predictions = _items(predictions, kind, "predictions[{}]")
     groups = [_items(_answers(group, i), kind, f"references[{i}][{{}}]") for i, group in enumerate(references)]
     return predictions, groups

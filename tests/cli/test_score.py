@@ -83,7 +83,7 @@ WRONG = {
     "missing": (GOOD[:1], GOOD, "no caption for 1 image id (2)"),
     "unknown": (GOOD, GOOD[:1], "no caption for 1 image id (2)"),
     "duplicate": (GOOD + [{"image_id": "1", "caption": "c"}], GOOD, "more than one caption for 1 image id (1)"),
-    "no overlap": ([{"image_id": 9, "caption": "a"}], GOOD[:1], "no caption for"),
+    "no overlap": ([{"image_id": 9, "caption": "a"}], GOOD[:1], "no image id in common: "),
     "not json": ("{", GOOD, "is not a JSON file"),
     "no annotations": (GOOD, {"images": []}, "expected annotations among the keys"),
     "not a list": (GOOD, {"annotations": 5}, "expected a list"),
@@ -167,6 +167,10 @@ def test_ids_that_never_meet_show_two_of_each_file(tmp_path, capsys):
         assert main(["score", "cider", "--predictions", str(files[0]), "--references", str(files[1]), *more]) == 2
         assert (f"have no image id in common: {files[0]} has COCO_0.jpg, COCO_1.jpg and 2 more, {files[1]} has 1, 2\n"
                 in capsys.readouterr().err)  # fmt: skip
+    for path in files:
+        path.write_text("[]")
+    assert main(["score", "cider", "--predictions", str(files[0]), "--references", str(files[1])]) == 2
+    assert f"in common: {files[0]} has none, {files[1]} has none" in capsys.readouterr().err
     files[0].write_text(json.dumps([{"id": 1, "caption": "a cat"}]))
     assert main(["score", "cider", "--predictions", str(files[0]), "--references", str(files[1])]) == 2
     assert "[0] has the keys ['id', 'caption'], expected a dict with image_id and caption" in capsys.readouterr().err

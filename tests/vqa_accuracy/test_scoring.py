@@ -210,7 +210,7 @@ def test_inputs_are_not_changed():
     ([1], [[True]], TypeError, r"references\[0\]\[0\] is bool True"),
     (["a"], [[{"answer_id": 1}]], TypeError, r"a dict with the keys \['answer_id'\], expected 'answer'"),
     ([["a", "b"]], ["a"], TypeError, r"predictions\[0\] is list .* one answer per question \(.* are the two swapped"),
-    ([["a", "b"]], [["a"]], TypeError, r"predictions\[0\] is list .* one answer per question$"),
+    ([["a", "b"]], [["a", "c"]], TypeError, r"predictions\[0\] is list .* one answer per question$"),
     (["a"], [[{"answer": None}]], TypeError, r"references\[0\]\[0\] is None"),
     (["a"], [[["a"]]], TypeError, r"references\[0\]\[0\] is list"),
     (["a"], [None], TypeError, r"references\[0\] is None"),
