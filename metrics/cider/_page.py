@@ -300,7 +300,22 @@ def check_captions(predictions, references) -> tuple[list, list[list]]:
     predictions, references = as_lists(predictions, references)
     if isinstance(predictions[0], str):
         return _texts(predictions, "predictions[{}]"), _text_groups(references)
-    return [_ids(item, f"predictions[{i}]") for i, item in enumerate(predictions)], _id_groups(references)
+    whole = f"one caption per prediction, not a list of them{looks_swapped(references)}"
+    return [_ids(item, f"predictions[{i}]", whole) for i, item in enumerate(predictions)], _id_groups(references)
+
+
+def looks_swapped(references: Iterable) -> str:
+    """What to add where predictions are lists: whether the references are single items, as predictions should be.
+
+    >>> looks_swapped(["a cat", "a dog"]), looks_swapped([["a cat"]])
+    (' (references are single ones: are the two swapped?)', '')
+    """
+    single = all(isinstance(item, str | numbers.Integral) or _starts_with_id(item) for item in references)
+    return " (references are single ones: are the two swapped?)" if single else ""
+
+
+def _starts_with_id(item) -> bool:
+    return isinstance(item, list | tuple) and bool(item) and isinstance(item[0], numbers.Integral)
 
 
 def check_references(references) -> list[list]:
@@ -361,14 +376,34 @@ def _id_groups(references: list) -> list[list[list[int]]]:
     return groups
 
 
-def _ids(item, place: str) -> list[int]:
+def _ids(item, place: str, whole: str = "") -> list[int]:
     if not is_container(item):
         raise TypeError(f"{place} is {describe(item)}, expected str in all items, or a list of token ids in all items")
     item = as_items(item, place)
     for k, token in enumerate(item):
         if isinstance(token, bool) or not isinstance(token, numbers.Integral):
-            raise TypeError(f"{place}[{k}] is {describe(token)}, expected int (a token id)")
+            caption = whole and isinstance(token, str | list | tuple)
+            raise TypeError(f"{place}[{k}] is {describe(token)}, expected {whole if caption else 'int (a token id)'}")
     return [int(token) for token in item]
+
+
+def not_stored(columns: dict[str, list]) -> str:
+    """A sentence on the first item that Arrow cannot hold: an integer beyond 64 bits, half of a surrogate pair.
+
+    >>> not_stored({"predictions": [[1, 2], [3, 1 << 63]]})
+    'predictions[1][1] is int 9223372036854775808, expected an integer of 64 bits (-2**63 to 2**63 - 1)'
+    """
+    found = chain.from_iterable(_not_stored(values, place) for place, values in columns.items())
+    return next(found, f"Arrow cannot hold an item of {' or '.join(columns)}, expected text or integers of 64 bits")
+
+
+def _not_stored(values, place: str) -> Iterator[str]:
+    if isinstance(values, list):
+        yield from chain.from_iterable(_not_stored(item, f"{place}[{i}]") for i, item in enumerate(values))
+    elif isinstance(values, numbers.Integral) and not -(1 << 63) <= values < 1 << 63:
+        yield f"{place} is {describe(values)}, expected an integer of 64 bits (-2**63 to 2**63 - 1)"
+    elif isinstance(values, str) and any("\ud800" <= letter <= "\udfff" for letter in values):
+        yield f"{place} is {describe(values)}, expected Unicode text: it holds half of a surrogate pair"
 
 
 def check_options(orders: dict | None = None, positive: dict | None = None, flags: dict | None = None) -> None:
@@ -692,7 +727,7 @@ def _captions_by_id(content: dict, path: str) -> list[tuple[str, str]]:
 
 def _caption(row, place: str) -> tuple[str, str]:
     if not isinstance(row, dict) or not {"image_id", "caption"} <= row.keys():
-        raise ValueError(f"{place} is {str(row)[:60]}, expected a dict with image_id and caption")
+        raise ValueError(f"{place} {what_row(row)}, expected a dict with image_id and caption")
     image_id, caption = row["image_id"], row["caption"]
     if isinstance(image_id, bool) or not isinstance(image_id, int | str):
         raise ValueError(f"{place}: image_id is {image_id!r}, expected int or str")
@@ -733,10 +768,11 @@ def pair_captions(predictions_path: str, references_path: str, allow_missing: bo
         raise ValueError(f"{predictions_path} has more than one caption for {name_some(dict.fromkeys(twice))}")
     missing = [image_id for image_id in references if image_id not in predictions]
     unknown = [image_id for image_id in predictions if image_id not in references]
-    _check_ids(missing, unknown, predictions_path, references_path, allow_missing)
     ids = [image_id for image_id in predictions if image_id in references]
+    if ids or not missing or not unknown:
+        _check_ids(missing, unknown, predictions_path, references_path, allow_missing)
     if not ids:
-        raise ValueError(f"{predictions_path} and {references_path} have no image id in common")
+        raise ValueError(never_meet({predictions_path: predictions, references_path: references}, "image id"))
     return CaptionSet(ids, [predictions[i] for i in ids], [references[i] for i in ids], len(missing) + len(unknown))
 
 
@@ -748,6 +784,28 @@ def _check_ids(missing, unknown, predictions_path, references_path, allow_missin
         problems.append(f"{references_path} has no caption for {name_some(unknown)} of {predictions_path}")
     if problems and not allow_missing:
         raise ValueError("; ".join(problems) + " (--allow-missing scores the others)")
+
+
+def what_row(row) -> str:
+    """Says what stands in the place of a row: of a dict its keys, since a wrong one is what is looked for.
+
+    >>> what_row({"image_id": 1, "text": "a cat"}), what_row("a cat")
+    ("has the keys ['image_id', 'text']", 'is a cat')
+    """
+    return f"has the keys {str(list(row))[:200]}" if isinstance(row, dict) else f"is {str(row)[:60]}"
+
+
+def never_meet(sides: dict[str, Iterable], kind: str) -> str:
+    """Says that files have no id in common, and shows the first two ids of each.
+
+    >>> never_meet({"a.json": ["1", "2", "3"], "b.json": ["cat.jpg"]}, "image id")
+    'a.json and b.json have no image id in common: a.json has 1, 2 and 1 more, b.json has cat.jpg'
+    """
+    shown = []
+    for path, ids in sides.items():
+        first = ", ".join(str(one)[:60] for one in [*ids][:2]) or "none"
+        shown.append(f"{path} has {first}" + (f" and {len(ids) - 2} more" if len(ids) > 2 else ""))
+    return f"{' and '.join(sides)} have no {kind} in common: {', '.join(shown)}"
 
 
 def name_some(ids: Iterable[str], kind: str = "image id", most: int = 5) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..files.captions import never_meet
 from ..utils.paired_tests import approximate_randomization, holm, paired_bootstrap, tries_all_swaps
 from ..utils.resampling import FEW_UNITS, confidence_interval, count_units, few_note
 from . import captions, entity, reports, vqa
@@ -100,7 +101,8 @@ def _read(family, options: argparse.Namespace) -> list:
             print(f"{path}: left out {data.left_out} ids that only one file has", file=sys.stderr)
     shared = set(sets[0].ids).intersection(*(data.ids for data in sets[1:]))
     if not shared:
-        raise ValueError(f"{', '.join(options.predictions)} have no {family.ID} in common")
+        sides = {path: [*map(str, data.ids)] for path, data in zip(options.predictions, sets)}
+        raise ValueError(never_meet(sides, family.ID))
     ids = [sample for sample in sets[0].ids if sample in shared]
     return [_select(data, ids) for data in sets]
 

@@ -56,6 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--directions", default="both", choices=DIRECTIONS)
     group.add_argument("--no-correct", default="skip", choices=NO_CORRECT, help="queries without a correct item")
     group.add_argument("--recall-fraction", action="store_true", help="also the fraction of correct items found")
+    group.add_argument(
+        "--exclude-self", action="store_true", help="both sides are the same items: none is in its own gallery"
+    )
     group.add_argument("--query-name", default="i")
     group.add_argument("--gallery-name", default="t")
     group.add_argument("--folds", type=int, help="also the mean over consecutive parts; 5 for COCO 1K")
@@ -80,7 +83,7 @@ def run(names: list[str], options: argparse.Namespace) -> tuple[RetrievalSet, li
     if options.engine or any(path and has_magic(path) for path in _sides(options)):
         return _run_shards(references, scoring, options)
     items = _items(options)
-    pairs = check_pairs(*references, *items.shape)
+    pairs = check_pairs(*references, *items.shape, options.exclude_self)
     where = {name: getattr(options, name) for name in ("directions", "folds")}
     statistics, results, line = report(items, pairs, options.product, progress=_progress, **where, **scoring)
     functions = partial(score, **scoring), partial(sample_scores, **scoring)
@@ -97,7 +100,8 @@ def _run_shards(
         raise ValueError("--folds does not go with shards: folds are parts of one file")
     _check_sides(options)
     similarity, *embeddings = (path and expand([path]) for path in (options.similarity, *_sides(options)[:2]))
-    how = {"directions": options.directions, "fraction_at": options.k if options.recall_fraction else ()}
+    how = {"directions": options.directions, "fraction_at": options.k if options.recall_fraction else (),
+           "exclude_self": options.exclude_self}  # fmt: skip
     try:
         engine = pick(options.engine, options.num_workers, options.num_gpus)
         statistics = shards.sample_statistics(
@@ -105,12 +109,12 @@ def _run_shards(
         )
     except ImportError as error:
         raise OSError(str(error)) from error
-    shape = _shape(statistics)
-    pairs = check_pairs(*references, *shape)
-    settings = {name: scoring[name] for name in ("k", "ties", "no_correct")}
+    shape = _shape(statistics, options.exclude_self)
+    pairs = check_pairs(*references, *shape, options.exclude_self)
+    settings = {**{name: scoring[name] for name in ("k", "ties", "no_correct")}, "exclude_self": options.exclude_self}
     product = None if similarity else options.product
     name, settings = signature_settings(**settings, similarity=product, directions=options.directions)
-    correct = np.unique(np.bincount(pairs[0].rows, minlength=shape[0])).tolist()
+    correct = np.unique(np.bincount(pairs.forward.rows, minlength=shape[0])).tolist()
     line = signature(name, {**settings, "refs": reference_counts(map(range, correct))})
     functions = partial(score, **scoring), partial(sample_scores, **scoring)
     image = image_of_rows(statistics, pairs, shape).tolist()
@@ -118,10 +122,10 @@ def _run_shards(
     return RetrievalSet(made.samples.pop("query")), [made]
 
 
-def _shape(statistics: dict) -> tuple[int, int]:
-    """Images and texts: the queries of one direction, and what they were compared with."""
+def _shape(statistics: dict, exclude_self: bool) -> tuple[int, int]:
+    """Images and texts: the queries of one direction, and what they were compared with, themselves where left out."""
     direction = int(statistics["direction"][0])
-    sides = int((statistics["direction"] == direction).sum()), int(statistics["gallery"][0])
+    sides = int((statistics["direction"] == direction).sum()), int(statistics["gallery"][0]) + exclude_self
     return sides if direction == 0 else sides[::-1]
 
 

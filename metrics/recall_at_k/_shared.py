@@ -284,7 +284,22 @@ def check_captions(predictions, references) -> tuple[list, list[list]]:
     predictions, references = as_lists(predictions, references)
     if isinstance(predictions[0], str):
         return _texts(predictions, "predictions[{}]"), _text_groups(references)
-    return [_ids(item, f"predictions[{i}]") for i, item in enumerate(predictions)], _id_groups(references)
+    whole = f"one caption per prediction, not a list of them{looks_swapped(references)}"
+    return [_ids(item, f"predictions[{i}]", whole) for i, item in enumerate(predictions)], _id_groups(references)
+
+
+def looks_swapped(references: Iterable) -> str:
+    """What to add where predictions are lists: whether the references are single items, as predictions should be.
+
+    >>> looks_swapped(["a cat", "a dog"]), looks_swapped([["a cat"]])
+    (' (references are single ones: are the two swapped?)', '')
+    """
+    single = all(isinstance(item, str | numbers.Integral) or _starts_with_id(item) for item in references)
+    return " (references are single ones: are the two swapped?)" if single else ""
+
+
+def _starts_with_id(item) -> bool:
+    return isinstance(item, list | tuple) and bool(item) and isinstance(item[0], numbers.Integral)
 
 
 def check_references(references) -> list[list]:
@@ -345,14 +360,34 @@ def _id_groups(references: list) -> list[list[list[int]]]:
     return groups
 
 
-def _ids(item, place: str) -> list[int]:
+def _ids(item, place: str, whole: str = "") -> list[int]:
     if not is_container(item):
         raise TypeError(f"{place} is {describe(item)}, expected str in all items, or a list of token ids in all items")
     item = as_items(item, place)
     for k, token in enumerate(item):
         if isinstance(token, bool) or not isinstance(token, numbers.Integral):
-            raise TypeError(f"{place}[{k}] is {describe(token)}, expected int (a token id)")
+            caption = whole and isinstance(token, str | list | tuple)
+            raise TypeError(f"{place}[{k}] is {describe(token)}, expected {whole if caption else 'int (a token id)'}")
     return [int(token) for token in item]
+
+
+def not_stored(columns: dict[str, list]) -> str:
+    """A sentence on the first item that Arrow cannot hold: an integer beyond 64 bits, half of a surrogate pair.
+
+    >>> not_stored({"predictions": [[1, 2], [3, 1 << 63]]})
+    'predictions[1][1] is int 9223372036854775808, expected an integer of 64 bits (-2**63 to 2**63 - 1)'
+    """
+    found = chain.from_iterable(_not_stored(values, place) for place, values in columns.items())
+    return next(found, f"Arrow cannot hold an item of {' or '.join(columns)}, expected text or integers of 64 bits")
+
+
+def _not_stored(values, place: str) -> Iterator[str]:
+    if isinstance(values, list):
+        yield from chain.from_iterable(_not_stored(item, f"{place}[{i}]") for i, item in enumerate(values))
+    elif isinstance(values, numbers.Integral) and not -(1 << 63) <= values < 1 << 63:
+        yield f"{place} is {describe(values)}, expected an integer of 64 bits (-2**63 to 2**63 - 1)"
+    elif isinstance(values, str) and any("\ud800" <= letter <= "\udfff" for letter in values):
+        yield f"{place} is {describe(values)}, expected Unicode text: it holds half of a surrogate pair"
 
 
 def check_options(orders: dict | None = None, positive: dict | None = None, flags: dict | None = None) -> None:
@@ -501,6 +536,9 @@ _CELLS = 1 << 20
 # measures it. From here on its test at 5 % calls at most 6 of 100 equal systems different (13 at 8 samples),
 # and 95 % intervals hold the mean of scores in 94 of 100 sets (88), a rate of 10 % in 95 (54).
 FEW_UNITS = 50
+
+# So many resamples of a dozen scores take a gigabyte, and tell a p-value of 1e-6 from 2e-6.
+MOST_RESAMPLES = 10**7
 
 
 Statistics = dict[str, np.ndarray]
@@ -707,6 +745,8 @@ def check_resampling(
     ValueError: confidence_level is 95, expected a number between 0 and 1, such as 0.95
     """
     check_options(orders={"n_resamples": n_resamples})
+    if n_resamples > MOST_RESAMPLES:
+        raise ValueError(f"n_resamples is {n_resamples}, expected at most {MOST_RESAMPLES}: more change no digit")
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
         raise ValueError(f"seed is {seed!r}, expected an integer of at least 0")
     num_units, _ = units(rows, clusters)
@@ -1212,13 +1252,17 @@ def _of(one: EvaluationSet) -> str:
 def _wrong_number(sets: list[EvaluationSet], count: int) -> str:
     if len(sets) > 1:
         sizes = ", ".join(f"{len(one.references)} of {one.name!r}" for one in sets)
-        return f"{count} predictions came, expected as many as one set has rows of references: {sizes}"
+        return (f"{count} predictions came, expected as many as one set has rows of references: {sizes}. "
+                "Likely causes: dataloader_drop_last=True leaves rows out, DataParallel or a DistributedSampler gives "
+                "some twice")  # fmt: skip
     size = len(sets[0].references)
     if count < size:
         return (f"references[{count}] has no prediction: {count} predictions came for {size} rows of references"
-                f"{_of(sets[0])}")  # fmt: skip
+                f"{_of(sets[0])}. Likely causes: dataloader_drop_last=True leaves out the rows of the last batch, or "
+                "the dataset was filtered after the references were taken")  # fmt: skip
     return (f"predictions[{size}] has no reference: {count} predictions came for {size} rows of references"
-            f"{_of(sets[0])}. Bind those of the dataset that is evaluated")  # fmt: skip
+            f"{_of(sets[0])}. Bind those of the dataset that is evaluated; or rows came twice, with which "
+            "DataParallel or the DistributedSampler of several processes fills up the last batch")  # fmt: skip
 
 
 def _read(name, references, column, options: list[dict], bind: Callable) -> EvaluationSet:
@@ -1831,6 +1875,9 @@ class Checked(Portable):
         predictions, references = self._stored(*self._check(predictions, references))
         try:
             super().add_batch(predictions=predictions, references=references, **kwargs)
+        except (OverflowError, UnicodeEncodeError) as error:
+            self.reset()
+            raise ValueError(not_stored({"predictions": predictions, "references": references})) from error
         except BaseException:
             self.reset()
             raise

@@ -63,6 +63,7 @@ class RecallAtKPage(Page):
         Option("directions", "forward: images are queries", ("both", "forward", "backward")),
         Option("no_correct", "queries without a correct item", ("skip", "zero", "error")),
         Option("recall_fraction", "adds the fraction of correct items found"),
+        Option("exclude_self", "both sides are the same items: none is in its own gallery"),
         Option("query_name", "of the rows, in the keys"),
         Option("gallery_name", "of the columns, in the keys"),
         Option("folds", "also the mean over parts; 5 is COCO 1K", parse=lambda text: _one(text, "folds")),
@@ -122,8 +123,8 @@ class RecallAtKPage(Page):
         found = {}
         for is_backward in (False, True):
             places = np.flatnonzero(backward == is_backward)
-            correct = _correct(inputs.arguments, is_backward)
-            best = _best(inputs.arguments, options["similarity"], queries[places], is_backward)
+            correct = _correct(inputs.arguments, is_backward, options["exclude_self"])
+            best = _best(inputs.arguments, options, queries[places], is_backward)
             for place, query, items in zip(places.tolist(), queries[places].tolist(), best):
                 right = correct.get(query, ())
                 found[place] = Marked((str(item), "hit2" if item in right else "miss") for item in items)
@@ -135,9 +136,11 @@ class RecallAtKPage(Page):
 
     def explain(self, inputs, options, results, row):
         backward, query = bool(self._is_backward(options, results)[row]), results["per_sample"]["query"][row]
-        similarities = _similarities(inputs.arguments, options["similarity"], np.array([query]), backward)[0]
+        similarities = _similarities(inputs.arguments, options, np.array([query]), backward)[0]
         best = np.argsort(-similarities, kind="stable")
-        correct = _correct(inputs.arguments, backward).get(query, set())
+        if options["exclude_self"]:
+            best = best[best != query]
+        correct = _correct(inputs.arguments, backward, options["exclude_self"]).get(query, set())
         places = {int(item): place for place, item in enumerate(best.tolist(), 1)}
         shown = {
             str(place): Marked([(f"{item}", "hit2" if item in correct else "miss")]).html()
@@ -182,19 +185,30 @@ def _size(value) -> tuple[int, int]:
     return len(rows), max((len(row) for row in rows if isinstance(row, list)), default=0)
 
 
-def _best(arguments: dict, similarity: str, queries: np.ndarray, backward: bool) -> list[list[int]]:
+def _best(arguments: dict, options: dict, queries: np.ndarray, backward: bool) -> list[list[int]]:
     """The best items of each query, of equal ones the first; time grows with the similarities, and memory does not."""
     found, step = [], max(1, _CELLS // max(map(sum, (_size(arguments.get(key)) for key in RecallAtKPage.keys))))
     for start in range(0, len(queries), step):
-        for row in _similarities(arguments, similarity, queries[start : start + step], backward):
+        some = queries[start : start + step]
+        for query, row in zip(some.tolist(), _similarities(arguments, options, some, backward)):
             least = np.partition(row, -_BEST)[-_BEST] if len(row) > _BEST else row.min()
             items = np.flatnonzero(row >= least)
+            if options["exclude_self"]:
+                items = items[items != query]
             found.append(items[np.argsort(-row[items], kind="stable")[:_BEST]].tolist())
     return found
 
 
-def _similarities(arguments: dict, similarity: str, numbers: np.ndarray, backward: bool) -> np.ndarray:
-    """(queries, items) of some queries."""
+def _similarities(arguments: dict, options: dict, numbers: np.ndarray, backward: bool) -> np.ndarray:
+    """(queries, items) of some queries; that of an item with itself is the least where it is left out."""
+    values = _all_similarities(arguments, options["similarity"], numbers, backward)
+    if options["exclude_self"]:
+        values = values.copy()
+        values[np.arange(len(numbers)), numbers] = -np.inf
+    return values
+
+
+def _all_similarities(arguments: dict, similarity: str, numbers: np.ndarray, backward: bool) -> np.ndarray:
     if arguments.get("predictions") is not None:
         matrix = np.asarray(arguments["predictions"])
         return np.asarray(matrix[:, numbers].T if backward else matrix[numbers], float)
@@ -208,8 +222,8 @@ def _similarities(arguments: dict, similarity: str, numbers: np.ndarray, backwar
     return values
 
 
-def _correct(arguments: dict, backward: bool) -> dict[int, set[int]]:
-    """The correct items of every query that has one."""
+def _correct(arguments: dict, backward: bool, exclude_self: bool) -> dict[int, set[int]]:
+    """The correct items of every query that has one; itself is none where it is left out."""
     references = arguments.get("references")
     if references is None:
         rows = max(_size(arguments.get(key))[0] for key in RecallAtKPage.keys)
@@ -218,7 +232,8 @@ def _correct(arguments: dict, backward: bool) -> dict[int, set[int]]:
     for row, group in enumerate(references):
         for item in group if isinstance(group, list) else [group]:
             query, right = (item, row) if backward else (row, item)
-            found.setdefault(query, set()).add(right)
+            if not (exclude_self and query == right):
+                found.setdefault(query, set()).add(right)
     return found
 
 

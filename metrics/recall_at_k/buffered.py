@@ -4,11 +4,13 @@ The tables are made from arrays at once. Evaluate's own way turns every number i
 the similarities of COCO's test images.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ._shared import as_items, describe, is_container
+from ._shared import as_items, check_options, describe, is_container, not_stored
 from .arrays import as_matrix, check_numbers, compute_type
-from .inputs import Embeddings, check_references
+from .inputs import Embeddings, check_references, own_pairs, without_own
 from .ranks import Pairs
 
 # How much a repeated vector may differ from the first one of its id, as a part of its norm (where that is above 1).
@@ -40,7 +42,8 @@ def paired_rows(image_embeddings, text_embeddings, image_ids, text_ids):
     """A table of paired rows: each a text with the image that it is correct for, and the ids of both.
 
     Raises:
-        ValueError: The four differ in number, the two sides in dimensions; or a number is NaN or infinite.
+        ValueError: The four differ in number, the two sides in dimensions; or a number is NaN or infinite; or Arrow
+            cannot hold an id.
         TypeError: An id is neither int nor str, or ids are mixed.
     """
     import pyarrow  # Takes time, for Parquet and Arrow alone.
@@ -61,8 +64,25 @@ def paired_rows(image_embeddings, text_embeddings, image_ids, text_ids):
                         "both int or both str")  # fmt: skip
     both = np.stack([np.asarray(side[:], compute_type(images, texts)) for side in (images, texts)], axis=1)
     vectors = _lists(pyarrow.array(both.reshape(-1)), both.shape[2])
-    flat = pyarrow.array([item for pair in zip(*ids) for item in pair])
+    flat = _stored(ids)
     return pyarrow.table({"predictions": _lists(vectors, 2), "references": _lists(flat, 2)})
+
+
+class NewText(NamedTuple):
+    """The ids of an image and of a text that was given none: it is numbered, and no item of the other side."""
+
+    image: object
+    text: object
+
+
+def _stored(ids: list[list]):
+    """The ids of both sides in turn, as an Arrow array."""
+    import pyarrow  # Takes time, for Parquet and Arrow alone.
+
+    try:
+        return pyarrow.array([item for pair in zip(*ids) for item in pair])
+    except (OverflowError, UnicodeEncodeError) as error:
+        raise ValueError(not_stored(dict(zip(("image_ids", "text_ids"), ids)))) from error
 
 
 def pair_ids(references) -> list[tuple]:
@@ -71,13 +91,13 @@ def pair_ids(references) -> list[tuple]:
     Raises:
         TypeError: A row is neither; ids are neither int nor str, or mixed.
 
-    >>> pair_ids(["a", "a"]), pair_ids([(7, 1), (7, 2)])
-    ([('a', '0'), ('a', '1')], [(7, 1), (7, 2)])
+    >>> pair_ids([(7, 1), (7, 2)]), pair_ids(["a"])
+    ([(7, 1), (7, 2)], [NewText(image='a', text='0')])
     """
     rows = as_items(references, "references")
     if isinstance(rows[0], str | int | np.integer):
         images = _ids(rows, "references")
-        return [(image, type(image)(number)) for number, image in enumerate(images)]
+        return [NewText(image, type(image)(number)) for number, image in enumerate(images)]
     rows = [as_items(row, f"references[{i}]") if is_container(row) else row for i, row in enumerate(rows)]
     for i, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != 2:
@@ -95,20 +115,24 @@ def _lists(values, size: int):
     return pyarrow.ListArray.from_arrays(pyarrow.array(np.arange(0, len(values) + 1, size, dtype=np.int32)), values)
 
 
-def read(predictions, references) -> tuple:
+def read(predictions, references, exclude_self: bool = False) -> tuple:
     """What the columns of all batches hold.
 
     Args:
         predictions, references: Arrow's ChunkedArrays, as stored by the two functions above.
+        exclude_self: Whether row and column i, or items of the same id on both sides, are one item.
 
     Returns:
-        A similarity matrix, or `inputs.Embeddings` of distinct ids, sorted; the correct pairs; and the ids of both
+        A similarity matrix, or `inputs.Embeddings` of distinct ids, sorted; the `ItemPairs`; and the ids of both
         sides, or None.
 
     Raises:
-        ValueError: Batches differ in width, or vectors of the same id differ.
+        ValueError: Batches differ in width, or vectors of the same id differ; or items are to be left out of their own
+            gallery, and none is on both sides.
     """
     import pyarrow  # Takes time, for Parquet and Arrow alone.
+
+    check_options(flags={"exclude_self": exclude_self})
 
     if not pyarrow.types.is_list(predictions.type.value_type):
         matrix = _array(predictions)
@@ -116,13 +140,24 @@ def read(predictions, references) -> tuple:
         correct = np.concatenate([chunk.flatten().to_numpy() for chunk in references.chunks])
         if correct.max(initial=0) >= matrix.shape[1]:
             raise ValueError(f"references hold {correct.max()}, expected columns 0 to {matrix.shape[1] - 1}")
-        return matrix, Pairs(np.repeat(np.arange(len(counts)), counts), correct), None
+        pairs = Pairs(np.repeat(np.arange(len(counts)), counts), correct)
+        return matrix, without_own(pairs, pairs, own_pairs(*matrix.shape, exclude_self)), None
     vectors = _array(pyarrow.chunked_array([chunk.flatten() for chunk in predictions.chunks]))
     ids = pyarrow.chunked_array([chunk.flatten() for chunk in references.chunks]).to_numpy().reshape(-1, 2)
     sides = [_first_of_each(vectors[axis::2], ids[:, axis], name) for axis, name in enumerate(("image", "text"))]
     (images, image_ids, image), (texts, text_ids, text) = sides
     pairs = Pairs(*np.unique(np.stack([image, text]), axis=1))
-    return Embeddings(images, texts), pairs, (image_ids.tolist(), text_ids.tolist())
+    own = _on_both_sides(image_ids, text_ids) if exclude_self else own_pairs(0, 0, False)
+    return Embeddings(images, texts), without_own(pairs, pairs, own), (image_ids.tolist(), text_ids.tolist())
+
+
+def _on_both_sides(image_ids: np.ndarray, text_ids: np.ndarray) -> Pairs:
+    own = Pairs(*np.intersect1d(image_ids, text_ids, assume_unique=True, return_indices=True)[1:])
+    if not len(own.rows):
+        images, texts = (", ".join(map(repr, ids[:2].tolist())) for ids in (image_ids, text_ids))
+        raise ValueError(f"exclude_self is True and no id is on both sides: image_ids begin with {images} and "
+                         f"text_ids with {texts}, expected one id for an item, whichever side it is on")  # fmt: skip
+    return own
 
 
 def _array(column) -> np.ndarray:

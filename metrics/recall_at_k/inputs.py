@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._shared import as_items, as_list, describe, is_container
+from ._shared import as_items, as_list, check_options, describe, is_container
 from .arrays import as_matrix, check_numbers, device_of, row_blocks
-from .ranks import Pairs
+from .ranks import ItemPairs, Pairs
 
 
 class Embeddings(NamedTuple):
@@ -67,18 +67,55 @@ def check_embeddings(images, texts) -> Embeddings:
     return Embeddings(images, texts, device)
 
 
-def check_pairs(references, backward_references, rows: int, columns: int) -> tuple[Pairs, Pairs]:
+def check_pairs(
+    references, backward_references, rows: int, columns: int, exclude_self: bool = False
+) -> ItemPairs:
     """Checks the correct pairs of rows as queries, and of columns as queries.
 
     Args:
         references: The correct columns of each row, see `check_references`.
         backward_references: The correct rows of each column; None where these are the same pairs.
+        rows, columns: The numbers of items.
+        exclude_self: Whether row and column i are one item, which is no answer to itself.
+
+    Raises:
+        ValueError, TypeError: See `check_references` and `own_pairs`.
+
+    >>> check_pairs([[0, 1], [0]], None, 2, 2, exclude_self=True).forward
+    Pairs(rows=array([0, 1]), columns=array([1, 0]))
     """
-    forward = check_references(references, rows, columns)
-    if backward_references is None:
-        return forward, forward
-    turned = check_references(backward_references, columns, rows, "backward_references")
-    return forward, Pairs(turned.columns, turned.rows)
+    check_options(flags={"exclude_self": exclude_self})
+    own = own_pairs(rows, columns, exclude_self)
+    if exclude_self and references is None:
+        raise ValueError("references is None and exclude_self True, expected the correct columns of each row: the "
+                         "diagonal is left out")  # fmt: skip
+    forward = backward = check_references(references, rows, columns)
+    if backward_references is not None:
+        turned = check_references(backward_references, columns, rows, "backward_references")
+        backward = Pairs(turned.columns, turned.rows)
+    return without_own(forward, backward, own)
+
+
+def own_pairs(rows: int, columns: int, exclude_self: bool) -> Pairs:
+    """The diagonal where row and column i are one item, else no pair.
+
+    Raises:
+        ValueError: They are to be one item, and are not as many.
+    """
+    if exclude_self and rows != columns:
+        raise ValueError(f"exclude_self is True and the sides have {rows} and {columns} items, expected the same "
+                         "items on both sides, in the same order")  # fmt: skip
+    return Pairs(*np.tile(np.arange(rows if exclude_self else 0), (2, 1)))
+
+
+def without_own(forward: Pairs, backward: Pairs, own: Pairs) -> ItemPairs:
+    """Correct pairs without those that are one item; a query that had no other is one without a correct item."""
+    if not len(own.rows):
+        return ItemPairs(forward, backward, own)
+    column_of = np.full(max(own.rows.max(), forward.rows.max(initial=0), backward.rows.max(initial=0)) + 1, -1)
+    column_of[own.rows] = own.columns
+    kept = [column_of[pairs.rows] != pairs.columns for pairs in (forward, backward)]
+    return ItemPairs(*(Pairs(*(each[some] for each in pairs)) for pairs, some in zip((forward, backward), kept)), own)
 
 
 def check_references(references, rows: int, columns: int, place: str = "references") -> Pairs:
@@ -86,19 +123,19 @@ def check_references(references, rows: int, columns: int, place: str = "referenc
 
     Args:
         references: Per row an int or a list of ints, 0 .. columns - 1; an empty list is a row without any. None is the
-            diagonal of a square.
+            diagonal of a square. A column that stands twice in its row counts once.
         rows, columns: The numbers of items.
         place: The name in an error.
 
     Returns:
-        The correct pairs, sorted by row and column.
+        The correct pairs, each once, sorted by row and column.
 
     Raises:
-        ValueError: They are not as many as the rows, one is no column, or stands twice in its row; or there are none
-            and the two sides differ in number.
+        ValueError: They are not as many as the rows, one is no column; or there are none and the two sides differ
+            in number.
         TypeError: One is something else than an int.
 
-    >>> check_references([[0, 1], 2], 2, 3)
+    >>> check_references([[0, 1, 1], 2], 2, 3)
     Pairs(rows=array([0, 0, 1]), columns=array([0, 1, 2]))
     """
     if references is None:
@@ -141,12 +178,12 @@ def _ints(group: list, place: str) -> list[int]:
 def _sorted(row: np.ndarray, column: np.ndarray, sizes: np.ndarray, columns: int, place: str) -> Pairs:
     starts = np.cumsum(sizes) - sizes
     outside = np.flatnonzero((column < 0) | (column >= columns))
+    if len(outside):
+        i = outside[0]
+        raise ValueError(f"{place}[{row[i]}][{i - starts[row[i]]}] is out of range, expected a column, 0 to "
+                         f"{columns - 1}")  # fmt: skip
     order = np.lexsort((column, row))
-    twice = order[1:][(np.diff(row[order]) == 0) & (np.diff(column[order]) == 0)]
-    for wrong, problem in ((outside, f"expected a column, 0 to {columns - 1}"), (twice, "which its row has already")):
-        if len(wrong):
-            i = wrong.min()
-            where = f"{place}[{row[i]}][{i - starts[row[i]]}]"
-            found = f"is {column[i]}, " if -1 < column[i] < columns else "is out of range, "
-            raise ValueError(f"{where} {found}{problem}")
-    return Pairs(row[order], column[order])
+    row, column = row[order], column[order]
+    first = np.ones(len(row), bool)
+    first[1:] = (np.diff(row) != 0) | (np.diff(column) != 0)
+    return Pairs(row[first], column[first])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .ranks import Counts, Pairs
+from .ranks import Counts, ItemPairs
 from .rounding import Thresholds, compare
 from .ties import found
 
@@ -12,20 +12,21 @@ DIRECTIONS = ("both", "forward", "backward")
 
 
 def queries_of(
-    pairs: tuple[Pairs, Pairs], defined: Thresholds, shape: tuple[int, int], directions: str, each: bool
+    pairs: ItemPairs, defined: Thresholds, shape: tuple[int, int], directions: str, each: bool
 ) -> "list[Queries | None]":
     """The queries of both directions, None for one that is left out.
 
     Args:
-        pairs: Of both directions, as `inputs.check_pairs` returns them.
-        defined: The similarities of all pairs, first of the one direction and then of the other.
+        pairs: As `inputs.check_pairs` returns them.
+        defined: The similarities of all pairs: of the one direction, of the other, and of items with themselves.
         shape: (images, texts).
         directions: As in `sample_statistics`.
         each: Whether every correct item is a threshold, and not the best of each query alone.
     """
-    halves = [Thresholds(*half) for half in zip(*(np.split(array, [len(pairs[0].rows)]) for array in defined))]
+    edges = np.cumsum([len(each.rows) for each in pairs[:2]])
+    parts = [Thresholds(*part) for part in zip(*(np.split(array, edges) for array in defined))]
     return [
-        Queries(number, pairs[number][number], halves[number], shape[number], each)
+        Queries(number, pairs[number][number], parts[number], shape[number], each, pairs.own[number], parts[2])
         if directions in ("both", name)
         else None
         for number, name in enumerate(DIRECTIONS[1:])
@@ -52,10 +53,21 @@ class Queries:
         query, similarity: Query and similarity of each correct pair.
         number: How many queries there are.
         each: Whether every correct item is a threshold, and not the best of each query alone.
+        own, own_similarity: The queries that are in the gallery themselves, and their similarity with themselves.
     """
 
-    def __init__(self, direction: int, query: np.ndarray, similarity: Thresholds, number: int, each: bool):
+    def __init__(
+        self,
+        direction: int,
+        query: np.ndarray,
+        similarity: Thresholds,
+        number: int,
+        each: bool,
+        own: np.ndarray,
+        own_similarity: Thresholds,
+    ):
         self.direction, self._number = direction, number
+        self._own, self._own_similarity = own, own_similarity
         # The best correct item of each query is its first.
         order = np.lexsort((-similarity.values, query))
         self._query, self._similarity = query[order], Thresholds(*(array[order] for array in similarity))
@@ -65,20 +77,32 @@ class Queries:
         self.thresholds = _layers(self._query, self._layer, self._similarity, number, each)
 
     def statistics(self, counts: Counts, gallery: int, fraction_at: Sequence[int]) -> dict[str, np.ndarray]:
-        """The statistics, of the counts at the thresholds."""
+        """The statistics, of the counts at the thresholds among all items."""
+        counts = self._without_own(counts)
         best = Thresholds(*(array[0, self._query] for array in self.thresholds))
         _, tied = compare(self._similarity.values, best, self._similarity.slacks)
         correct_tied = np.bincount(self._query[tied], minlength=self._number)
         columns = {
             "direction": np.full(self._number, self.direction, np.int8),
             "query": np.arange(self._number),
-            "gallery": np.full(self._number, gallery),
+            "gallery": gallery - np.bincount(self._own, minlength=self._number),
             "correct": self._correct,
             "better": counts.better[0],
             "tied": counts.equal[0] - correct_tied,
             "correct_tied": correct_tied,
         }
         return {**columns, **{f"found@{k}": self._found(counts, k) for k in fraction_at}}
+
+    def _without_own(self, counts: Counts) -> Counts:
+        """The counts less what each query added by itself: it was compared as `compare` does, like all others."""
+        if not len(self._own):
+            return counts
+        thresholds = Thresholds(*(array[:, self._own] for array in self.thresholds))
+        found = compare(self._own_similarity.values, thresholds, self._own_similarity.slacks)
+        counts = Counts(*(array.copy() for array in counts))
+        for array, own in zip(counts, found):
+            array[:, self._own] -= own
+        return counts
 
     def _found(self, counts: Counts, k: int) -> np.ndarray:
         better, equal = (values[self._layer, self._query] for values in counts)

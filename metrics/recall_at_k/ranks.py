@@ -26,6 +26,17 @@ class Pairs(NamedTuple):
     columns: np.ndarray
 
 
+class ItemPairs(NamedTuple):
+    """The correct pairs of rows as queries, those of columns as queries, and the pairs that are one and the same item.
+
+    A pair of `own` is in no ranking: neither a hit, nor better, nor tied. Each row and column stands in one at most.
+    """
+
+    forward: Pairs
+    backward: Pairs
+    own: Pairs
+
+
 class Counts(NamedTuple):
     """Items strictly above, and equal to, each threshold; (layers, queries) int64. Of shards of items, they add up."""
 

@@ -20,7 +20,7 @@ import evaluate
 
 from ._shared import Checked
 from .arrays import as_matrix
-from .buffered import pair_ids, paired_rows, read, similarity_rows
+from .buffered import NewText, pair_ids, paired_rows, read, similarity_rows
 from .device import DeviceArithmetic
 from .inputs import check_pairs
 from .products import ProductBlocks
@@ -70,6 +70,7 @@ Args:
     directions: "both" (default), "forward" (images as queries) or "backward".
     no_correct: queries without a correct item are left out ("skip"), score 0 ("zero") or are an "error"; "skip".
     recall_fraction: adds the fraction of correct items found among the K; False.
+    exclude_self: image i and text i are the same item, left out of its own gallery (text to text); False.
     query_name, gallery_name: names of the two sides in the keys, "i" and "t".
     folds: also the mean over so many consecutive parts of the images with their texts; None. 5 for COCO 1K.
     per_sample: adds one row per query and direction; False.
@@ -201,6 +202,9 @@ class RecallAtK(Checked, evaluate.Metric):
     def _score_rows(self, predictions, references, **options):
         """Scores a Trainer's rows, pairs of embeddings with the ids of both."""
         self._last_signature = None
+        if options.get("exclude_self") and isinstance(references[0], NewText):
+            raise ValueError("exclude_self is True and a Trainer's rows have the image's id alone, expected the ids "
+                             "of both sides: an item is left out of its gallery by its id")  # fmt: skip
         table = paired_rows(*predictions, *zip(*references))
         return self._compute(table["predictions"], table["references"], **options)
 
@@ -224,15 +228,15 @@ class RecallAtK(Checked, evaluate.Metric):
         seed=0,
         clusters=None,
         by=None,
+        exclude_self=False,
     ):
         if hasattr(predictions, "chunks"):
             if backward_references is not None:
                 raise ValueError("backward_references are passed after add_batch, expected None: batches have pairs")
-            items, pairs, ids = read(predictions, references)
-            pairs = (pairs, pairs)
+            items, pairs, ids = read(predictions, references, exclude_self)
         else:
             items, ids = predictions, None
-            pairs = check_pairs(references, backward_references, *items.shape)
+            pairs = check_pairs(references, backward_references, *items.shape, exclude_self)
         scoring = {
             "k": k,
             "ties": ties,

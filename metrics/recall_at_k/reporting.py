@@ -7,13 +7,13 @@ import numpy as np
 
 from ._shared import as_items, check_options, describe, reference_counts, score_by, signature
 from .inputs import Embeddings
-from .ranks import Pairs
+from .ranks import ItemPairs, Pairs
 from .scoring import check_k, count_pairs, direction_name, score, signature_settings
 
 
 def report(
     items,
-    pairs: tuple[Pairs, Pairs],
+    pairs: ItemPairs,
     similarity: str = "cosine",
     directions: str = "both",
     k: int | Sequence[int] = (1, 5, 10),
@@ -28,7 +28,8 @@ def report(
     """Counts, scores and signs.
 
     Args:
-        items, pairs: What `scoring.check_items` and `inputs.check_pairs` returned.
+        items, pairs: What `scoring.check_items` and `inputs.check_pairs` returned; items that are left out of their
+            own gallery are in the pairs.
         similarity, directions, progress: As in `scoring.sample_statistics`.
         k, ties, no_correct, query_name, gallery_name, recall_fraction: As in `scoring.score`.
         folds: Number of consecutive parts of the images for the mean over folds; None leaves it out.
@@ -45,7 +46,9 @@ def report(
     # Before the long work, these check the options too.
     check_options(flags={"recall_fraction": recall_fraction})
     direction_name(0, query_name, gallery_name)
-    name, settings = signature_settings(k, ties, similarity if embeddings else None, directions, no_correct, folds)
+    compared = similarity if embeddings else None
+    own = len(pairs.own.rows) > 0
+    name, settings = signature_settings(k, ties, compared, directions, no_correct, folds, own)
     parts = _folds(items.shape[0], folds)
     scoring = (k, ties, no_correct, query_name, gallery_name, recall_fraction)
     counting = (similarity, directions, check_k(k) if recall_fraction else ())
@@ -59,13 +62,13 @@ def report(
     if parts:
         scores = [score(count_pairs(*_part_of(items, pairs, part), *counting), *scoring) for part in parts]
         results["folds"] = {key: float(np.mean([part[key] for part in scores])) for key in scores[0]}
-    correct = np.unique(np.bincount(pairs[0].rows, minlength=items.shape[0]))
+    correct = np.unique(np.bincount(pairs.forward.rows, minlength=items.shape[0]))
     settings["refs"] = reference_counts(map(range, correct.tolist()))
     return statistics, results, signature(name, settings)
 
 
-def image_of_rows(statistics: dict[str, np.ndarray], pairs: tuple[Pairs, Pairs], shape: tuple[int, int]) -> np.ndarray:
-    """The image of each row of the statistics: of a text, the first of its correct ones.
+def image_of_rows(statistics: dict[str, np.ndarray], pairs: ItemPairs, shape: tuple[int, int]) -> np.ndarray:
+    """The image of each row of the statistics: of a text, itself where it is one, or the first of its correct ones.
 
     Args:
         statistics, pairs: Of `report`.
@@ -74,14 +77,16 @@ def image_of_rows(statistics: dict[str, np.ndarray], pairs: tuple[Pairs, Pairs],
     Returns:
         (rows,) numbers of images; a text without a correct image has a number of its own, behind them.
 
-    >>> pairs = (Pairs(np.array([0, 0, 1]), np.array([0, 1, 2])),) * 2
+    >>> correct, none = Pairs(np.array([0, 0, 1]), np.array([0, 1, 2])), Pairs(*np.zeros((2, 0), int))
+    >>> pairs = ItemPairs(correct, correct, none)
     >>> statistics = {"direction": np.array([0, 0, 1, 1, 1, 1]), "query": np.array([0, 1, 0, 1, 2, 3])}
     >>> image_of_rows(statistics, pairs, (2, 4)).tolist()
     [0, 1, 0, 0, 1, 5]
     """
     images, texts = shape
     image_of_text = images + np.arange(texts)
-    np.minimum.at(image_of_text, pairs[1].columns, pairs[1].rows)
+    np.minimum.at(image_of_text, pairs.backward.columns, pairs.backward.rows)
+    image_of_text[pairs.own.columns] = pairs.own.rows
     query = statistics["query"]
     image = query.copy()
     backward = statistics["direction"] == 1
@@ -163,16 +168,16 @@ def _folds(rows: int, number: int | None) -> list[slice]:
     return [slice(start, start + rows // number) for start in range(0, rows, rows // number)]
 
 
-def _part_of(items, pairs: tuple[Pairs, Pairs], part: slice) -> tuple:
+def _part_of(items, pairs: ItemPairs, part: slice) -> tuple:
     """Items and pairs of a part of the rows, with the columns that are correct for one of them."""
-    own = np.unique(pairs[0].columns[_inside(pairs[0].rows, part)])
+    own = np.unique(pairs.forward.columns[_inside(pairs.forward.rows, part)])
     place = np.full(items.shape[1], -1)
     place[own] = np.arange(len(own))
     if isinstance(items, Embeddings):
         items = items._replace(images=items.images[part], texts=items.texts[own])
     else:
         items = items[part][:, own]
-    return items, tuple(_part_of_pairs(each, part, place) for each in pairs)
+    return items, ItemPairs(*(_part_of_pairs(each, part, place) for each in pairs))
 
 
 def _inside(values: np.ndarray, part: slice) -> np.ndarray:

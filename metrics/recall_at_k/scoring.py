@@ -15,12 +15,14 @@ from .device import DeviceArithmetic
 from .inputs import Embeddings, check_embeddings, check_pairs, check_similarity
 from .products import ProductBlocks
 from .queries import DIRECTIONS, queries_of, statistics_of
-from .ranks import MatrixBlocks, Pairs, count
+from .ranks import ItemPairs, MatrixBlocks, Pairs, count
 from .ties import TIES, first_ranks, hits, reciprocal_ranks
 from .vectors import Vectors, check_range
 
 SIMILARITIES = ("cosine", "dot")
 NO_CORRECT = ("skip", "zero", "error")
+# Of a gallery; counts up to here are exact in floats, and far from the end of int64.
+MOST_ITEMS = 1 << 53
 
 
 def sample_statistics(
@@ -33,6 +35,7 @@ def sample_statistics(
     directions: str = "both",
     fraction_at: Sequence[int] = (),
     progress: Callable[[Iterable], Iterable] = iter,
+    exclude_self: bool = False,
 ) -> dict[str, np.ndarray]:
     """Counts, for each query, the items that are better than and equal to its best correct item.
 
@@ -45,6 +48,8 @@ def sample_statistics(
         directions: "both", "forward" (images are queries) or "backward" (texts are).
         fraction_at: Numbers K for which the fraction of correct items found is wanted too.
         progress: Wraps the blocks, as tqdm does.
+        exclude_self: Image i and text i are one item, as where texts are searched among the same texts: it is left
+            out of its own gallery. Without that each item finds itself first.
 
     Returns:
         One row per query, forward ones first: `direction` (0 forward, 1 backward), `query` (its number), `gallery`
@@ -60,7 +65,7 @@ def sample_statistics(
     [1, 0, 0, 0]
     """
     items = check_items(predictions, image_embeddings, text_embeddings)
-    pairs = check_pairs(references, backward_references, *items.shape)
+    pairs = check_pairs(references, backward_references, *items.shape, exclude_self)
     return count_pairs(items, pairs, similarity, directions, fraction_at, progress)
 
 
@@ -83,7 +88,7 @@ def check_items(predictions, image_embeddings, text_embeddings):
 
 def count_pairs(
     items,
-    pairs: tuple[Pairs, Pairs],
+    pairs: ItemPairs,
     similarity: str = "cosine",
     directions: str = "both",
     fraction_at: Sequence[int] = (),
@@ -264,6 +269,7 @@ def signature_settings(
     directions: str = "both",
     no_correct: str = "skip",
     folds: int | None = None,
+    exclude_self: bool = False,
 ) -> tuple[str, dict]:
     """Name and settings for a signature; similarity None is a ready matrix.
 
@@ -273,7 +279,7 @@ def signature_settings(
     check_choice(ties, TIES, "ties")
     check_choice(directions, DIRECTIONS, "directions")
     check_choice(no_correct, NO_CORRECT, "no_correct")
-    check_options(orders={} if folds is None else {"folds": folds})
+    check_options(orders={} if folds is None else {"folds": folds}, flags={"exclude_self": exclude_self})
     return "recall_at_k", {
         "k": ",".join(map(str, check_k(k))),
         "ties": ties,
@@ -281,6 +287,7 @@ def signature_settings(
         "dir": directions,
         "no_correct": no_correct,
         "folds": folds,
+        "exclude_self": exclude_self or None,
     }
 
 
@@ -288,7 +295,7 @@ def check_k(k) -> list[int]:
     """Checks numbers of items: one or a list of them, at least 1; each is kept once, sorted.
 
     Raises:
-        ValueError: One is no integer, or below 1, or there is none.
+        ValueError: One is no integer, below 1 or beyond `MOST_ITEMS`, or there is none.
 
     >>> check_k((10, 1, 1)), check_k(3)
     ([1, 10], [3])
@@ -299,6 +306,8 @@ def check_k(k) -> list[int]:
         raise ValueError("k is empty, expected at least one number of items")
     for number in numbers_:
         check_options(orders={"k": number})
+        if number > MOST_ITEMS:
+            raise ValueError(f"k is {number}, expected at most 2**53: no gallery is larger")
     return sorted(set(map(int, numbers_)))
 
 

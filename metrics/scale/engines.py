@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
 
+from ..utils.checks import check_options
+
 ENGINES = ("datasets", "ray")
 
 Engine = Callable[[Callable, Sequence], Iterator[tuple[int, object]]]
@@ -32,9 +34,13 @@ def pick(name: str | None = None, num_workers: int = 1, num_gpus: float = 0) -> 
         num_gpus: GPUs of each worker of Ray, or a part of one.
 
     Raises:
-        ValueError: The name is unknown, there are several workers without an engine, or GPUs without Ray.
+        ValueError: The name is unknown, a number is out of range, there are several workers without an engine, or
+            GPUs without Ray.
         ImportError: A package is missing.
     """
+    check_options(orders={"num_workers": num_workers})
+    if not 0 <= num_gpus < float("inf"):
+        raise ValueError(f"num_gpus is {num_gpus}, expected a number of at least 0")
     if num_gpus and name != "ray":
         raise ValueError(f"num_gpus is {num_gpus}, expected 0: only workers of Ray are given GPUs")
     if name is None:

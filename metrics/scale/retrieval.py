@@ -32,6 +32,7 @@ def sample_statistics(
     directions: str = "both",
     fraction_at: Sequence[int] = (),
     engine: Callable = serial,
+    exclude_self: bool = False,
 ) -> dict[str, np.ndarray]:
     """`recall_at_k.scoring.sample_statistics` of shards: the same numbers.
 
@@ -41,6 +42,7 @@ def sample_statistics(
         references, backward_references: As for the whole: numbers count through all shards in their order.
         similarity, directions, fraction_at: As for the whole.
         engine: Where pairs of shards are compared, see `engines`.
+        exclude_self: As for the whole.
 
     Returns:
         As for the whole.
@@ -57,11 +59,11 @@ def sample_statistics(
     fraction_at = check_k(fraction_at) if len(fraction_at) else ()
     sides = _sides(predictions, image_embeddings, text_embeddings)
     grid = _inspect(sides, similarity, engine)
-    pairs = check_pairs(references, backward_references, *grid.shape)
-    both = Pairs(*map(np.concatenate, zip(*pairs)))
-    cells, members = _cells(grid, both)
+    pairs = check_pairs(references, backward_references, *grid.shape, exclude_self)
+    every = Pairs(*map(np.concatenate, zip(*pairs)))
+    cells, members = _cells(grid, every)
 
-    defined = Thresholds(*np.empty((2, len(both.rows))))
+    defined = Thresholds(*np.empty((2, len(every.rows))))
     for number, found in engine(_define, cells):
         for array, own in zip(defined, found):
             array[members[number]] = own
@@ -102,7 +104,7 @@ class _Grid(NamedTuple):
 
 
 class _Cell(NamedTuple):
-    """One shard of rows and one of columns, where they lie in the whole, and the correct pairs between them."""
+    """One shard of rows and one of columns, where they lie in the whole, and the pairs to define between them."""
 
     rows: object
     columns: object
@@ -176,7 +178,7 @@ def _open(source, place: str):
 
 
 def _cells(grid: _Grid, pairs: Pairs) -> tuple[list[_Cell], list[np.ndarray]]:
-    """All pairs of shards, and the numbers of the correct pairs in each."""
+    """All pairs of shards, and the numbers of the pairs of items in each."""
     numbers = [np.searchsorted(edges, items, "right") - 1 for edges, items in zip(grid.offsets, pairs)]
     width = len(grid.sides[1])
     cell_of = numbers[0] * width + numbers[1]

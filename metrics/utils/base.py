@@ -5,7 +5,7 @@
 
 import os
 
-from .checks import check_captions, check_options, describe, reference_counts, signature
+from .checks import check_captions, check_options, describe, not_stored, reference_counts, signature
 from .portable import Portable
 from .resampling import check_resampling, confidence_interval, score_by, warn_few
 from .trainer import ComputeMetrics, TokenIds
@@ -72,6 +72,9 @@ class Checked(Portable):
         predictions, references = self._stored(*self._check(predictions, references))
         try:
             super().add_batch(predictions=predictions, references=references, **kwargs)
+        except (OverflowError, UnicodeEncodeError) as error:
+            self.reset()
+            raise ValueError(not_stored({"predictions": predictions, "references": references})) from error
         except BaseException:
             self.reset()
             raise

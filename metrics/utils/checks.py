@@ -6,7 +6,7 @@ imports neither evaluate nor NumPy.
 """
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from .containers import as_item, as_items, as_list, describe, is_container
@@ -57,7 +57,22 @@ def check_captions(predictions, references) -> tuple[list, list[list]]:
     predictions, references = as_lists(predictions, references)
     if isinstance(predictions[0], str):
         return _texts(predictions, "predictions[{}]"), _text_groups(references)
-    return [_ids(item, f"predictions[{i}]") for i, item in enumerate(predictions)], _id_groups(references)
+    whole = f"one caption per prediction, not a list of them{looks_swapped(references)}"
+    return [_ids(item, f"predictions[{i}]", whole) for i, item in enumerate(predictions)], _id_groups(references)
+
+
+def looks_swapped(references: Iterable) -> str:
+    """What to add where predictions are lists: whether the references are single items, as predictions should be.
+
+    >>> looks_swapped(["a cat", "a dog"]), looks_swapped([["a cat"]])
+    (' (references are single ones: are the two swapped?)', '')
+    """
+    single = all(isinstance(item, str | numbers.Integral) or _starts_with_id(item) for item in references)
+    return " (references are single ones: are the two swapped?)" if single else ""
+
+
+def _starts_with_id(item) -> bool:
+    return isinstance(item, list | tuple) and bool(item) and isinstance(item[0], numbers.Integral)
 
 
 def check_references(references) -> list[list]:
@@ -118,14 +133,34 @@ def _id_groups(references: list) -> list[list[list[int]]]:
     return groups
 
 
-def _ids(item, place: str) -> list[int]:
+def _ids(item, place: str, whole: str = "") -> list[int]:
     if not is_container(item):
         raise TypeError(f"{place} is {describe(item)}, expected str in all items, or a list of token ids in all items")
     item = as_items(item, place)
     for k, token in enumerate(item):
         if isinstance(token, bool) or not isinstance(token, numbers.Integral):
-            raise TypeError(f"{place}[{k}] is {describe(token)}, expected int (a token id)")
+            caption = whole and isinstance(token, str | list | tuple)
+            raise TypeError(f"{place}[{k}] is {describe(token)}, expected {whole if caption else 'int (a token id)'}")
     return [int(token) for token in item]
+
+
+def not_stored(columns: dict[str, list]) -> str:
+    """A sentence on the first item that Arrow cannot hold: an integer beyond 64 bits, half of a surrogate pair.
+
+    >>> not_stored({"predictions": [[1, 2], [3, 1 << 63]]})
+    'predictions[1][1] is int 9223372036854775808, expected an integer of 64 bits (-2**63 to 2**63 - 1)'
+    """
+    found = chain.from_iterable(_not_stored(values, place) for place, values in columns.items())
+    return next(found, f"Arrow cannot hold an item of {' or '.join(columns)}, expected text or integers of 64 bits")
+
+
+def _not_stored(values, place: str) -> Iterator[str]:
+    if isinstance(values, list):
+        yield from chain.from_iterable(_not_stored(item, f"{place}[{i}]") for i, item in enumerate(values))
+    elif isinstance(values, numbers.Integral) and not -(1 << 63) <= values < 1 << 63:
+        yield f"{place} is {describe(values)}, expected an integer of 64 bits (-2**63 to 2**63 - 1)"
+    elif isinstance(values, str) and any("\ud800" <= letter <= "\udfff" for letter in values):
+        yield f"{place} is {describe(values)}, expected Unicode text: it holds half of a surrogate pair"
 
 
 def check_options(orders: dict | None = None, positive: dict | None = None, flags: dict | None = None) -> None:

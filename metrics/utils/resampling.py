@@ -27,6 +27,9 @@ _CELLS = 1 << 20
 # and 95 % intervals hold the mean of scores in 94 of 100 sets (88), a rate of 10 % in 95 (54).
 FEW_UNITS = 50
 
+# So many resamples of a dozen scores take a gigabyte, and tell a p-value of 1e-6 from 2e-6.
+MOST_RESAMPLES = 10**7
+
 
 Statistics = dict[str, np.ndarray]
 Resampled = dict[str, np.ndarray]
@@ -232,6 +235,8 @@ def check_resampling(
     ValueError: confidence_level is 95, expected a number between 0 and 1, such as 0.95
     """
     check_options(orders={"n_resamples": n_resamples})
+    if n_resamples > MOST_RESAMPLES:
+        raise ValueError(f"n_resamples is {n_resamples}, expected at most {MOST_RESAMPLES}: more change no digit")
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
         raise ValueError(f"seed is {seed!r}, expected an integer of at least 0")
     num_units, _ = units(rows, clusters)

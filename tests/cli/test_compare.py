@@ -498,3 +498,12 @@ def test_coco_demo_against_a_degraded_copy(shared, tmp_path):
             assert other["difference_interval"][1] < 0
         # The intervals overlap: only the pairing shows the smaller difference.
         assert others[0]["confidence_interval"][1] > same["confidence_interval"][0]
+
+
+def test_systems_whose_ids_never_meet_show_two_of_each(tmp_path, capsys):
+    captions = {number: [{"image_id": i, "caption": "a cat"} for i in range(number, number + 3)] for number in (1, 7)}
+    files = [write(tmp_path / f"{number}.json", content) for number, content in captions.items()]
+    references = write(tmp_path / "references.json", [row for content in captions.values() for row in content])
+    assert compare(*files, references=references, options=["--allow-missing"]) == 2
+    assert f"have no image_id in common: {files[0]} has 1, 2 and 1 more, {files[1]} has 7, 8 and 1 more" in (
+        capsys.readouterr().err)  # fmt: skip

@@ -32,11 +32,21 @@ def query_scores(scores, correct, k, ties="expected"):
     return values
 
 
-def scores_of(matrix, forward, backward, k, ties="expected"):
-    """All scores; forward and backward hold the set of correct items of each query, empty ones are left out."""
+def without_itself(query, scores, correct):
+    """Gallery and correct items of a query that is an item of the gallery: that item is taken out of it."""
+    others = [item for item in range(len(scores)) if item != query]
+    return scores[others], {place for place, item in enumerate(others) if item in correct}
+
+
+def scores_of(matrix, forward, backward, k, ties="expected", exclude_self=False):
+    """All scores; forward and backward hold the correct items of each query, in any order and number of times; queries
+    without any are left out."""
     scores = {}
     for name, rows, correct in (("i2t", matrix, forward), ("t2i", matrix.T, backward)):
-        queries = [query_scores(row, items, k, ties) for row, items in zip(rows, correct) if items]
+        galleries = [(row, set(np.unique(list(items)))) for row, items in zip(rows, correct)]
+        if exclude_self:
+            galleries = [without_itself(query, *gallery) for query, gallery in enumerate(galleries)]
+        queries = [query_scores(row, items, k, ties) for row, items in galleries if items]
         for key in queries[0]:
             values = [query[key] for query in queries]
             if key == "rank":

@@ -287,6 +287,7 @@ def test_directions():
     ({"k": [1, 2.5]}, "k is 2.5"),
     ({"k": []}, "k is empty"),
     ({"k": "5"}, "k is '5'"),
+    ({"k": [1, 10**20]}, "k is 100000000000000000000, expected at most 2\\*\\*53"),
     ({"ties": "index"}, "ties is 'index', expected one of expected, pessimistic, optimistic"),
     ({"no_correct": "drop"}, "no_correct is 'drop'"),
     ({"query_name": "t"}, "expected two names"),
@@ -307,7 +308,9 @@ def test_k_is_kept_once_and_sorted():
 def test_signature():
     name, found = signature_settings(k=3, similarity=None, folds=5)
     assert name == "recall_at_k"
-    assert found == {"k": "3", "ties": "expected", "sim": "matrix", "dir": "both", "no_correct": "skip", "folds": 5}
+    assert found == {"k": "3", "ties": "expected", "sim": "matrix", "dir": "both", "no_correct": "skip", "folds": 5,
+                     "exclude_self": None}  # fmt: skip
+    assert signature_settings(exclude_self=True)[1]["exclude_self"] is True
 
 
 @pytest.mark.parametrize("matrix, k, message", [

@@ -50,7 +50,6 @@ WRONG_ITEMS = {
     "first-None": ([None, "a"], [["a"], ["b"]], r"predictions\[0\] is None, expected str in all items, or"),
     "first-int": ([5, "a"], [["a"], ["b"]], r"predictions\[0\] is int 5, expected str in all items, or"),
     "first-bytes": ([b"a", "a"], [["a"], ["b"]], r"predictions\[0\] is bytes b'a', expected str in all items, or"),
-    "all-nested": ([["a"], ["b"]], [["a"], ["b"]], r"predictions\[0\]\[0\] is str 'a', expected int \(a token id\)"),
     "reference-None": (["a", "b"], [["a"], ["b", None]], r"references\[1\]\[1\] is None, expected str"),
     "reference-NaN": (["a", "b"], [["a", NAN], ["b"]], r"references\[0\]\[1\] is float nan, expected str"),
     "reference-int": (["a", "b"], [["a"], ["b", 3]], r"references\[1\]\[1\] is int 3, expected str"),
@@ -73,7 +72,13 @@ WRONG_ITEMS = {
     "reference-float-id": ([[1], [2]], [[[1]], [[2, 0.5]]], r"references\[1\]\[0\]\[1\] is float 0.5, expected int"),
     "reference-bool-id": ([[1], [2]], [[[1]], [2, False]], r"references\[1\]\[0\]\[1\] is bool False, expected int"),
     "None-id": ([[1], [None]], [[[1]], [[2]]], r"predictions\[1\]\[0\] is None, expected int \(a token id\)"),
-    "nested-ids": ([[[1]], [[2]]], [[[1]], [[2]]], r"predictions\[0\]\[0\] is list \[1\], expected int"),
+    "nested-ids": ([[[1]], [[2]]], [[[1]], [[2]]],
+                   r"predictions\[0\]\[0\] is list \[1\], expected one caption per prediction, not a list of them$"),
+    "nested-texts": ([["a"], ["b"]], [["a"], ["b"]],
+                     r"predictions\[0\]\[0\] is str 'a', expected one caption per prediction, not a list of them$"),
+    "nested-later": ([[], ["b"]], [[[1]], [[2]]], r"predictions\[1\]\[0\] is str 'b', expected one caption per"),
+    "swapped": ([["a", "c"], ["b"]], ["a", "b"], r"not a list of them \(references are single ones: are the two"),
+    "swapped-ids": ([[[1], [3]], [[2]]], [[1], [2]], r"\(references are single ones: are the two swapped\?\)"),
     "reference-nested-ids": ([[1], [2]], [[[[1]]], [[2]]], r"references\[0\]\[0\]\[0\] is list \[1\], expected int"),
 }
 
@@ -465,3 +470,19 @@ def test_check_references_tells_texts_from_ids(references, expected):
 def test_check_references_refuses_what_check_captions_refuses(references, error):
     with pytest.raises(error, match="references"):
         check_references(references)
+
+
+ARROW = {
+    "ids": ([[1], [2, 1 << 63]], [[[1]], [[2]]], r"predictions\[1\]\[1\] is int 9223372036854775808, expected"),
+    "reference-ids": ([[1], [2]], [[[1]], [[2], [-(10**20)]]], r"references\[1\]\[1\]\[0\] is int -10000000000"),
+    "half-a-pair": (["a", "b \ud800"], [["a"], ["b"]], r"predictions\[1\] is str 'b \\ud800', expected Unicode text"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("predictions, references, message", ARROW.values(), ids=ARROW)
+def test_what_arrow_cannot_hold_is_a_value_error_that_names_it(metric, predictions, references, message):
+    with pytest.raises(ValueError, match=message):
+        metric.add_batch(predictions=predictions, references=references)
+    assert metric.writer is None
+    metric.add_batch(predictions=[[1], [(1 << 63) - 1]], references=[[[1]], [[-(1 << 63)]]])
+    metric.reset()
