@@ -5,16 +5,89 @@ import numbers
 import numpy as np
 import os
 import re
+import stat
 import sys
+import uuid
 import warnings
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, lru_cache, wraps
 from itertools import chain, islice
 from numbers import Integral
+from reprlib import Repr
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 from weakref import WeakKeyDictionary, ref
+
+
+# ---- metrics/utils/shown_text.py
+
+"""Text of files and of users where people read it: what a terminal would obey stands there as a visible escape."""
+
+
+# Controls (C0, C1), lone surrogates, line and paragraph separators, what turns the direction of writing, and invisible
+# tags. Joiners stay: emoji and several scripts are written with them.
+_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+                     "\U000e0000-\U000e007f]")  # fmt: skip
+_LONGEST_INT_BITS = 512
+
+
+def visible(text: str) -> str:
+    r"""Text in one line, with nothing in it that a terminal would obey or could not show.
+
+    Args:
+        text: Any text, such as an id, a caption, a label, a path or a message with them.
+
+    Returns:
+        The text; control characters, also those that turn the direction of writing, as their Python escapes.
+
+    >>> print(visible("a cat\x1b[2J, un café\n"))
+    a cat\x1b[2J, un café\n
+    """
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+class _Brief(Repr):
+    """`repr` that looks at no more of a value than it shows, and goes no deeper than a few levels."""
+
+    def __init__(self, most: int):
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = self.maxarray = most
+        self.maxother = self.maxlong = 4 * most
+        self.most = most
+
+    def repr_str(self, text: str, level: int) -> str:
+        return repr(text[: self.most])
+
+    def repr_bytes(self, text: bytes, level: int) -> str:
+        return repr(text[: self.most])
+
+    def repr_int(self, number: int, level: int) -> str:
+        # Python refuses to write thousands of digits.
+        bits = number.bit_length()
+        return repr(number) if bits <= _LONGEST_INT_BITS else f"<an integer of {bits} bits>"
+
+    def repr_dict(self, values: dict, level: int) -> str:
+        if level <= 0:
+            return "{...}" if values else "{}"
+        pairs = [f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
+                 for key, value, _ in zip(values, values.values(), range(self.most))]  # fmt: skip
+        return "{" + ", ".join(pairs + ["..."] * (len(values) > self.most)) + "}"
+
+
+def brief(value, most: int = 60) -> str:
+    """`repr` of a value, cut off: of any size, and nested as deep as it may be.
+
+    Args:
+        value: What was found.
+        most: Length of the result.
+
+    >>> brief(["a cat"]), brief({"caption": "a" * 100}, 20)
+    ("['a cat']", "{'caption': 'aaaa...")
+    """
+    text = _Brief(most).repr(value)
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 # ---- metrics/utils/checks.py
@@ -63,10 +136,7 @@ def describe(value) -> str:
     >>> describe(5), describe(None), describe(float("nan"))
     ('int 5', 'None', 'float nan')
     """
-    if value is None:
-        return "None"
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
+    return "None" if value is None else f"{type(value).__name__} {brief(value, 40)}"
 
 
 def as_lists(predictions, references, item: str = "sample") -> tuple[list, list]:
@@ -2639,3 +2709,100 @@ def caption_counts(
         "orders": count_ngrams(tokens, lengths, n, len(vocabulary), sample),
         "vocabulary": vocabulary,
     }
+
+
+# ---- metrics/utils/whole_files.py
+
+"""Files that are written as a whole or not at all: beside, under a name of their own, and renamed at the end."""
+
+
+# Of the file's name, so that the longer one is no name that a file system refuses.
+_KEPT_OF_NAME = 50
+
+
+@contextmanager
+def written_whole(path: str | os.PathLike) -> Iterator[str]:
+    """A name to write to; what stands there gets the file's name when the block ends without an error.
+
+    Until then a file that is there stays as it was, and whatever ends the block early leaves nothing behind. A link
+    stays a link, and a file keeps its permissions. What is no file (a pipe, `/dev/stdout`) is written to as it is.
+
+    Args:
+        path: The file's name.
+
+    Yields:
+        The name to write to, in the same folder.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    target = os.path.realpath(path)
+    if os.path.exists(target) and not os.path.isfile(target):
+        yield os.fspath(path)
+        return
+    folder, name = os.path.split(target)
+    part = os.path.join(folder, f"{name[:_KEPT_OF_NAME]}.{uuid.uuid4().hex[:16]}.part")
+    mode = _mode(target)
+    try:
+        yield part
+        _to_disk(part, mode)
+        os.replace(part, target)
+        _sync_folder(folder)
+    finally:
+        if os.path.exists(part):
+            os.remove(part)
+
+
+@contextmanager
+def written_bytes(path: str | os.PathLike) -> Iterator[BinaryIO]:
+    """A binary file to write to, which gets its name as `written_whole` says.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    with written_whole(path) as part, open(part, "wb") as file:
+        yield file
+
+
+def write_text(path: str | os.PathLike, text: str) -> None:
+    """Writes a text as UTF-8, with line ends as they are; half of a surrogate pair as its escape.
+
+    Raises:
+        OSError: It cannot be written; a file that is there stays as it was.
+    """
+    with written_whole(path) as part, open(part, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        file.write(text)
+
+
+def _mode(path: str) -> int | None:
+    """The permissions of a file that is there already.
+
+    Raises:
+        PermissionError: It may not be written: to rename over it would need no such permission.
+    """
+    if not os.path.exists(path):
+        return None
+    if not os.access(path, os.W_OK):
+        raise PermissionError(f"{path} may not be written")
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+def _to_disk(path: str, mode: int | None) -> None:
+    # Else a machine that fails may know the new name, but not yet what stands under it.
+    with open(path, "r+b") as file:
+        os.fsync(file.fileno())
+    if mode is not None:
+        os.chmod(path, mode)
+
+
+def _sync_folder(folder: str) -> None:
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return  # Windows opens no folders.
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        pass  # Some network file systems sync none.
+    finally:
+        os.close(descriptor)

@@ -9,6 +9,8 @@ import numbers
 from collections.abc import Iterable
 from itertools import chain
 
+from .shown_text import brief
+
 VERSION = "0.1.0"
 
 
@@ -45,10 +47,7 @@ def describe(value) -> str:
     >>> describe(5), describe(None), describe(float("nan"))
     ('int 5', 'None', 'float nan')
     """
-    if value is None:
-        return "None"
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
+    return "None" if value is None else f"{type(value).__name__} {brief(value, 40)}"
 
 
 def as_lists(predictions, references, item: str = "sample") -> tuple[list, list]:
