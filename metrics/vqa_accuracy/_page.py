@@ -19,6 +19,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from pprint import pformat
 from reprlib import Repr
@@ -817,7 +818,7 @@ def read_json(path: str):
         ValueError: It is no file, or not JSON, or not UTF-8, or an object in it has a key twice.
         OSError: It cannot be opened.
     """
-    return _parse(read_text(path), path, f"{path} is not a JSON file: ")
+    return _parse(read_text(path), path, "is not a JSON file")
 
 
 def read_json_line(content: bytes, path: str, number: int):
@@ -832,7 +833,7 @@ def read_json_line(content: bytes, path: str, number: int):
         ValueError: As `read_json`; the message names the path and the line.
     """
     place = f"{path}, line {number}"
-    return _parse(decode_text(content, path, number), place, f"{place} is no JSON: ")
+    return _parse(decode_text(content, path, number).rstrip("\r\n"), place, "is no JSON")
 
 
 def _parse(text: str, place: str, no_json: str):
@@ -841,9 +842,10 @@ def _parse(text: str, place: str, no_json: str):
     except (DoubledKey, NoJsonNumber) as error:
         raise ValueError(f"{place}: {error}") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"{no_json}{error}") from None
+        where = f"line {error.lineno}, column {error.colno}" if "\n" in text else f"column {error.colno}"
+        raise ValueError(f"{place} {no_json}: {error.msg} at {where}") from None
     except RecursionError:
-        raise ValueError(f"{no_json}it is nested too deeply") from None
+        raise ValueError(f"{place} {no_json}: it is nested too deeply") from None
     except ValueError:
         # Python reads none of more digits, as that takes time that grows with their square.
         raise ValueError(f"{place} holds an integer of thousands of digits, expected fewer") from None
@@ -871,10 +873,16 @@ def json_text(content, indent: int | None = 2) -> str:
     {"score": null}
     """
     try:
-        return json.dumps(content, indent=indent, allow_nan=False)
+        return _encoder(indent).encode(content)
     except ValueError:
         # To look first would take longer than to write.
-        return json.dumps(without_nan(content), indent=indent, allow_nan=False)
+        return _encoder(indent).encode(without_nan(content))
+
+
+@lru_cache(maxsize=4)
+def _encoder(indent: int | None) -> json.JSONEncoder:
+    # To make one for each line of a file would take as long again.
+    return json.JSONEncoder(indent=indent, allow_nan=False)
 
 
 def without_nan(content):
