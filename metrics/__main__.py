@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from . import __version__
 from .cli import compare, export, push, score
+from .utils.shown_text import visible
 
 _COMMANDS = {"score": score, "compare": compare, "export": export, "push": push}
 
@@ -26,12 +27,23 @@ def main(arguments: list[str] | None = None) -> int:
         command = commands.add_parser(name, help=module.__doc__.splitlines()[0], description=module.__doc__)
         module.add_arguments(command)
     options = parser.parse_args(arguments)
+    _forgive(sys.stdout)
     try:
         with _notes():
             return _COMMANDS[options.command].run(options)
     except (ValueError, TypeError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        reason = str(error)
+    except RecursionError:
+        reason = "a value of the input is nested too deeply"
+    # Messages of other packages may have several lines.
+    print(f"error: {visible(' '.join(reason.split(chr(10))))}", file=sys.stderr)
+    return 2
+
+
+def _forgive(stream) -> None:
+    """Characters that a terminal cannot show are escaped, as they are on stderr: the numbers are printed anyway."""
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="backslashreplace")
 
 
 @contextmanager
@@ -42,7 +54,7 @@ def _notes():
     def note(message, category, *place):
         if category is not UserWarning:
             return usual(message, category, *place)
-        line = f"note: {message}\n"
+        line = f"note: {visible(str(message))}\n"
         found = "" if line in told else line
         told.add(line)
         return found

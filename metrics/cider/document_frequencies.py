@@ -13,7 +13,16 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ._shared import Encoder, Portable, check_end_token, check_options, count_ngrams, read_npz, resolve
+from ._shared import (
+    Encoder,
+    Portable,
+    check_end_token,
+    check_options,
+    count_ngrams,
+    read_npz,
+    resolve,
+    written_bytes,
+)
 from .foreign_tables import read_pickle
 from .table_checks import FORMAT, SETTINGS, check_frequencies, check_table, settings_in
 
@@ -273,13 +282,15 @@ class DocumentFrequencies(Portable):
     def save(self, path: str | BinaryIO, final: bool = False) -> None:
         """Writes a .npz file of plain arrays and one JSON string; nothing in it is pickled.
 
+        A file that is there stays as it was until all is written.
+
         Args:
             path: Where to write, exactly as named; or a binary file that is open.
             final: Saves `finalize()` of the table.
         """
         table = (self.finalize() if final else self).to_dict()
         arrays = {key: table.pop(key) for key in list(table) if key.startswith(("keys_", "frequencies_"))}
-        with nullcontext(path) if hasattr(path, "write") else open(path, "wb") as file:
+        with nullcontext(path) if hasattr(path, "write") else written_bytes(path) as file:
             np.savez(file, table=np.frombuffer(json.dumps(table).encode(), np.uint8), **arrays)
 
     @classmethod

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ..utils.shown_text import brief
 from .captions import name_some, never_meet, what_row
 from .json_text import read_json
 
@@ -82,9 +83,9 @@ def _by_id(rows: list[dict], path: str, keys: Iterable[str]) -> dict:
     for number, row in enumerate(rows):
         missing = [key for key in keys if key not in row]
         if missing:
-            raise ValueError(f"{path}[{number}] has the keys {list(row)}, expected {missing} too")
+            raise ValueError(f"{path}[{number}] has the keys {brief(list(row))}, expected {missing} too")
         if not _is_id(row["question_id"]):
-            raise ValueError(f"{path}[{number}]: question_id is {row['question_id']!r}, expected int or str")
+            raise ValueError(f"{path}[{number}]: question_id is {brief(row['question_id'])}, expected int or str")
     twice = [key for key, count in Counter(row["question_id"] for row in rows).items() if count > 1]
     if twice:
         raise ValueError(f"{path} has more than one entry for {_some(twice)}")
@@ -139,6 +140,9 @@ def _check_questions(path: str, annotations: dict, answers: dict, predictions_pa
     if missing:
         raise ValueError(f"{path} has no question for {_some(missing)} of the annotations")
     choices = {i: row["multiple_choices"] for i, row in questions.items() if "multiple_choices" in row}
+    no_lists = [i for i, listed in choices.items() if not isinstance(listed, list)]
+    if no_lists:
+        raise ValueError(f"{path} has multiple_choices that are no list for {_some(no_lists)}")
     wrong = [i for i, answer in answers.items() if i in choices and answer not in choices[i]]
     if wrong:
         raise ValueError(f"{predictions_path} has answers that are not among multiple_choices for {_some(wrong)}")
@@ -159,4 +163,4 @@ def _first(ids: dict) -> str:
 
 def _some(ids: list) -> str:
     # As Python writes them: 42 and "42" are two ids here.
-    return name_some(map(repr, ids), "question id")
+    return name_some(map(brief, ids), "question id")

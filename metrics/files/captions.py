@@ -8,7 +8,11 @@ of {image_id, caption}, or as pycocoevalcap takes them, {image id: [caption, ...
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ..utils.shown_text import brief, visible
 from .json_text import read_json
+
+# Of ids in messages.
+_LONGEST_ID = 200
 
 
 class CaptionSet(NamedTuple):
@@ -49,7 +53,7 @@ def _captions_by_id(content: dict, path: str) -> list[tuple[str, str]]:
     for image_id, group in groups.items():
         if not isinstance(group, list) or not group or not all(isinstance(caption, str) for caption in group):
             raise ValueError(
-                f"{path} is a dict with the key {image_id!r}, expected annotations among the keys, or a list of "
+                f"{path} is a dict with the key {brief(image_id)}, expected annotations among the keys, or a list of "
                 "captions under every image id"
             )
     return [(image_id, caption) for image_id, group in groups.items() for caption in group]
@@ -60,9 +64,9 @@ def _caption(row, place: str) -> tuple[str, str]:
         raise ValueError(f"{place} {what_row(row)}, expected a dict with image_id and caption")
     image_id, caption = row["image_id"], row["caption"]
     if isinstance(image_id, bool) or not isinstance(image_id, int | str):
-        raise ValueError(f"{place}: image_id is {image_id!r}, expected int or str")
+        raise ValueError(f"{place}: image_id is {brief(image_id)}, expected int or str")
     if not isinstance(caption, str):
-        raise ValueError(f"{place}: caption is {caption!r}, expected str")
+        raise ValueError(f"{place}: caption is {brief(caption)}, expected str")
     return str(image_id), caption
 
 
@@ -120,9 +124,9 @@ def what_row(row) -> str:
     """Says what stands in the place of a row: of a dict its keys, since a wrong one is what is looked for.
 
     >>> what_row({"image_id": 1, "text": "a cat"}), what_row("a cat")
-    ("has the keys ['image_id', 'text']", 'is a cat')
+    ("has the keys ['image_id', 'text']", "is 'a cat'")
     """
-    return f"has the keys {str(list(row))[:200]}" if isinstance(row, dict) else f"is {str(row)[:60]}"
+    return f"has the keys {brief(list(row), 200)}" if isinstance(row, dict) else f"is {brief(row)}"
 
 
 def never_meet(sides: dict[str, Iterable], kind: str) -> str:
@@ -139,11 +143,12 @@ def never_meet(sides: dict[str, Iterable], kind: str) -> str:
 
 
 def name_some(ids: Iterable[str], kind: str = "image id", most: int = 5) -> str:
-    """Counts ids and names the first few.
+    """Counts ids and names the first few, as a terminal may show them.
 
     >>> name_some(["3", "4", "5"], most=2)
     '3 image ids (3, 4 and 1 more)'
     """
     ids = list(ids)
     more = f" and {len(ids) - most} more" if len(ids) > most else ""
-    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(ids[:most])}{more})"
+    shown = (visible(text if len(text) <= _LONGEST_ID else f"{text[:_LONGEST_ID]}...") for text in ids[:most])
+    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(shown)}{more})"

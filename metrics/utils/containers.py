@@ -9,6 +9,8 @@ container has imported it.
 import sys
 from collections.abc import Mapping
 
+from .shown_text import brief
+
 # Read by one call, as Python's own items: of Arrow; of NumPy, torch and pandas; of polars; of Arrow's scalars.
 _METHODS = ("to_pylist", "tolist", "to_list", "as_py")
 
@@ -205,7 +207,4 @@ def describe(value) -> str:
     >>> describe(5), describe(None), describe(float("nan"))
     ('int 5', 'None', 'float nan')
     """
-    if value is None:
-        return "None"
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
+    return "None" if value is None else f"{type(value).__name__} {brief(value, 40)}"

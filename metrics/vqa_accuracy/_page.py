@@ -13,18 +13,91 @@ import os
 import pandas as pd
 import re
 import shutil
+import stat
 import sys
 import tempfile
 import threading
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate, chain
 from pathlib import Path
 from pprint import pformat
+from reprlib import Repr
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from typing import NamedTuple
+
+
+# ---- metrics/utils/shown_text.py
+
+"""Text of files and of users where people read it: what a terminal would obey stands there as a visible escape."""
+
+
+# Controls (C0, C1), lone surrogates, line and paragraph separators, what turns the direction of writing, and invisible
+# tags. Joiners stay: emoji and several scripts are written with them.
+_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+                     "\U000e0000-\U000e007f]")  # fmt: skip
+_LONGEST_INT_BITS = 512
+
+
+def visible(text: str) -> str:
+    r"""Text in one line, with nothing in it that a terminal would obey or could not show.
+
+    Args:
+        text: Any text, such as an id, a caption, a label, a path or a message with them.
+
+    Returns:
+        The text; control characters, also those that turn the direction of writing, as their Python escapes.
+
+    >>> print(visible("a cat\x1b[2J, un café\n"))
+    a cat\x1b[2J, un café\n
+    """
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+class _Brief(Repr):
+    """`repr` that looks at no more of a value than it shows, and goes no deeper than a few levels."""
+
+    def __init__(self, most: int):
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = self.maxarray = most
+        self.maxother = self.maxlong = 4 * most
+        self.most = most
+
+    def repr_str(self, text: str, level: int) -> str:
+        return repr(text[: self.most])
+
+    def repr_bytes(self, text: bytes, level: int) -> str:
+        return repr(text[: self.most])
+
+    def repr_int(self, number: int, level: int) -> str:
+        # Python refuses to write thousands of digits.
+        bits = number.bit_length()
+        return repr(number) if bits <= _LONGEST_INT_BITS else f"<an integer of {bits} bits>"
+
+    def repr_dict(self, values: dict, level: int) -> str:
+        if level <= 0:
+            return "{...}" if values else "{}"
+        pairs = [f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
+                 for key, value, _ in zip(values, values.values(), range(self.most))]  # fmt: skip
+        return "{" + ", ".join(pairs + ["..."] * (len(values) > self.most)) + "}"
+
+
+def brief(value, most: int = 60) -> str:
+    """`repr` of a value, cut off: of any size, and nested as deep as it may be.
+
+    Args:
+        value: What was found.
+        most: Length of the result.
+
+    >>> brief(["a cat"]), brief({"caption": "a" * 100}, 20)
+    ("['a cat']", "{'caption': 'aaaa...")
+    """
+    text = _Brief(most).repr(value)
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 # ---- metrics/utils/containers.py
@@ -234,10 +307,7 @@ def describe(value) -> str:
     >>> describe(5), describe(None), describe(float("nan"))
     ('int 5', 'None', 'float nan')
     """
-    if value is None:
-        return "None"
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
+    return "None" if value is None else f"{type(value).__name__} {brief(value, 40)}"
 
 
 # ---- metrics/utils/checks.py
@@ -1363,13 +1433,149 @@ def _card(page: Page) -> None:
     gr.Markdown(re.sub(r"\A---\n.*?\n---\n", "", card, flags=re.DOTALL), container=True, padding=True)
 
 
+# ---- metrics/files/text_files.py
+
+"""Text files that nobody checked before: UTF-8, with or without a mark, and whatever else stands under the name."""
+
+
+# How long a pipe without a writer is waited for.
+_PIPE_SECONDS = 3.0
+_CHUNK_BYTES = 1 << 20
+# UTF-32 first, since its mark begins with that of UTF-16.
+_OTHER_KINDS = {
+    b"\xff\xfe\x00\x00": "UTF-32",
+    b"\x00\x00\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+    b"\x1f\x8b": "compressed (gzip)",
+    b"PK\x03\x04": "compressed (zip)",
+    b"BZh": "compressed (bzip2)",
+    b"\xfd7zXZ\x00": "compressed (xz)",
+    b"\x28\xb5\x2f\xfd": "compressed (zstd)",
+    b"PAR1": "Parquet",
+}
+_MARK = b"\xef\xbb\xbf"
+
+
+def read_text(path: str) -> str:
+    """Reads a text file, or a pipe that somebody writes to.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its text, without a byte-order mark.
+
+    Raises:
+        ValueError: It is no file, or its content is no UTF-8 text; the message names the path, and the line.
+        OSError: It cannot be opened.
+    """
+    check_is_file(path, pipes=True)
+    content = _read_bytes(path)
+    if not content.strip():
+        raise ValueError(f"{path} is empty, expected a text")
+    return decode_text(content, path)
+
+
+def check_is_file(path: str, pipes: bool = False) -> None:
+    """Checks that a path leads to a file, which ends: a device may not.
+
+    Args:
+        path: The path.
+        pipes: Whether a pipe will do.
+
+    Raises:
+        ValueError: It leads to something else.
+        OSError: There is nothing, or it may not be looked at.
+    """
+    mode = os.stat(path).st_mode
+    if stat.S_ISREG(mode) or (pipes and stat.S_ISFIFO(mode)):
+        return
+    kind = "a folder" if stat.S_ISDIR(mode) else "a pipe" if stat.S_ISFIFO(mode) else "a device or socket"
+    raise ValueError(f"{path} is {kind}, expected a file")
+
+
+def decode_text(content: bytes, path: str, line: int | None = None) -> str:
+    """Decodes a text, or a line of one.
+
+    Args:
+        content: The bytes.
+        path: Where they stand, for messages.
+        line: Number of the line that they are; None of a whole file.
+
+    Raises:
+        ValueError: They are no UTF-8 text; the message names the path and the line.
+    """
+    is_start = line is None or line == 1
+    if is_start:
+        kind = next((kind for start, kind in _OTHER_KINDS.items() if content.startswith(start)), None)
+        if kind is not None:
+            raise ValueError(f"{path} is {kind}, expected a text in UTF-8")
+        content = content.removeprefix(_MARK)
+    place = content.find(b"\0")
+    if place >= 0:
+        raise ValueError(f"{path}, line {_line(content, place, line)} holds a NUL byte, as UTF-16 does, expected a "
+                         "text in UTF-8")  # fmt: skip
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        where = _line(content, error.start, line)
+        found = f"byte 0x{content[error.start]:02x} ({error.reason})"
+        raise ValueError(f"{path}, line {where} is not UTF-8: {found}") from None
+
+
+def _line(content: bytes, place: int, first: int | None) -> int:
+    return content.count(b"\n", 0, place) + (first or 1)
+
+
+def _read_bytes(path: str) -> bytes:
+    # Without O_NONBLOCK to open a pipe waits until somebody writes, perhaps for ever.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with open(descriptor, "rb", buffering=0) as file:
+        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            start = _first_of_pipe(descriptor)
+            os.set_blocking(descriptor, True)
+            return start + file.readall()
+        return file.readall()
+
+
+def _first_of_pipe(descriptor: int) -> bytes:
+    """The first bytes of a pipe: none where nobody writes, or where a writer takes its time."""
+    until = time.monotonic() + _PIPE_SECONDS
+    while time.monotonic() < until:
+        try:
+            found = os.read(descriptor, _CHUNK_BYTES)
+        except BlockingIOError:
+            return b""  # There is a writer: it is waited for as long as it takes.
+        if found:
+            return found
+        time.sleep(0.02)
+    return b""
+
+
 # ---- metrics/files/json_text.py
 
-"""JSON as a text that nobody checked before: UTF-8 with or without a mark, and no key twice."""
+"""JSON as a text that nobody checked before: UTF-8 with or without a mark, and no key twice; and JSON that is written.
+
+What is no JSON by the standard is refused although Python reads it: NaN and Infinity, and halves of surrogate pairs,
+which no text in UTF-8 can hold. What is written has null in their place.
+"""
 
 
 class DoubledKey(ValueError):
     """An object of a JSON file has a key twice, so that one of two values would be lost."""
+
+
+class NoJsonNumber(ValueError):
+    """NaN or Infinity, which Python reads and JSON does not have."""
+
+
+# Escapes in the order in which they stand, so that the second of two backslashes begins none: a pair of surrogates, a
+# lone one (in the group), any other.
+_ESCAPES = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+_MAY_BE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def unique_keys(pairs: list[tuple[str, object]]) -> dict:
@@ -1385,7 +1591,7 @@ def unique_keys(pairs: list[tuple[str, object]]) -> dict:
     if len(found) < len(pairs):
         counts = Counter(key for key, _ in pairs)
         twice = next(key for key, count in counts.items() if count > 1)
-        raise DoubledKey(f"the key {twice!r} stands twice in one object, expected once")
+        raise DoubledKey(f"the key {brief(twice)} stands twice in one object, expected once")
     return found
 
 
@@ -1393,16 +1599,87 @@ def read_json(path: str):
     """Reads a JSON file.
 
     Raises:
-        ValueError: It is not JSON, or not UTF-8, or an object in it has a key twice.
+        ValueError: It is no file, or not JSON, or not UTF-8, or an object in it has a key twice.
         OSError: It cannot be opened.
     """
-    with open(path, encoding="utf-8-sig") as file:
-        try:
-            return json.load(file, object_pairs_hook=unique_keys)
-        except DoubledKey as error:
-            raise ValueError(f"{path}: {error}") from error
-        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ValueError(f"{path} is not a JSON file: {error}") from error
+    return _parse(read_text(path), path, "is not a JSON file")
+
+
+def read_json_line(content: bytes, path: str, number: int):
+    """Reads a line of a JSON Lines file.
+
+    Args:
+        content: The line.
+        path: Of the file, for messages.
+        number: Of the line, from 1.
+
+    Raises:
+        ValueError: As `read_json`; the message names the path and the line.
+    """
+    place = f"{path}, line {number}"
+    return _parse(decode_text(content, path, number).rstrip("\r\n"), place, "is no JSON")
+
+
+def _parse(text: str, place: str, no_json: str):
+    try:
+        content = json.loads(text, object_pairs_hook=unique_keys, parse_constant=_refuse)
+    except (DoubledKey, NoJsonNumber) as error:
+        raise ValueError(f"{place}: {error}") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}" if "\n" in text else f"column {error.colno}"
+        raise ValueError(f"{place} {no_json}: {error.msg} at {where}") from None
+    except RecursionError:
+        raise ValueError(f"{place} {no_json}: it is nested too deeply") from None
+    except ValueError:
+        # Python reads none of more digits, as that takes time that grows with their square.
+        raise ValueError(f"{place} holds an integer of thousands of digits, expected fewer") from None
+    _check_surrogates(text, place)
+    return content
+
+
+def _refuse(name: str):
+    raise NoJsonNumber(f"{name} stands in it, expected a number that JSON has, or null")
+
+
+def _check_surrogates(text: str, place: str) -> None:
+    if not _MAY_BE_SURROGATE.search(text):
+        return
+    for found in _ESCAPES.finditer(text):
+        if found[1] is not None:
+            line = f", line {text.count(chr(10), 0, found.start()) + 1}" if "\n" in text.rstrip() else ""
+            raise ValueError(f"{place}{line}: \\{found[1]} is half of a character, expected both halves")
+
+
+def json_text(content, indent: int | None = 2) -> str:
+    """JSON of what is written: null where there is no number, since JSON has neither NaN nor infinity.
+
+    >>> print(json_text({"score": float("nan")}, indent=None))
+    {"score": null}
+    """
+    try:
+        return _encoder(indent).encode(content)
+    except ValueError:
+        # To look first would take longer than to write.
+        return _encoder(indent).encode(without_nan(content))
+
+
+@lru_cache(maxsize=4)
+def _encoder(indent: int | None) -> json.JSONEncoder:
+    # To make one for each line of a file would take as long again.
+    return json.JSONEncoder(indent=indent, allow_nan=False)
+
+
+def without_nan(content):
+    """The same dicts and lists with None for each NaN and infinity.
+
+    >>> without_nan({"interval": [float("nan"), 1.0]})
+    {'interval': [None, 1.0]}
+    """
+    if isinstance(content, dict):
+        return {key: without_nan(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [without_nan(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 # ---- metrics/files/captions.py
@@ -1413,6 +1690,10 @@ Captions come as COCO's annotation file (a dict whose `annotations` list holds i
 of {image_id, caption}, or as pycocoevalcap takes them, {image id: [caption, ...]}. Ids are compared as text, so that
 42 and "42" are the same image.
 """
+
+
+# Of ids in messages.
+_LONGEST_ID = 200
 
 
 class CaptionSet(NamedTuple):
@@ -1453,7 +1734,7 @@ def _captions_by_id(content: dict, path: str) -> list[tuple[str, str]]:
     for image_id, group in groups.items():
         if not isinstance(group, list) or not group or not all(isinstance(caption, str) for caption in group):
             raise ValueError(
-                f"{path} is a dict with the key {image_id!r}, expected annotations among the keys, or a list of "
+                f"{path} is a dict with the key {brief(image_id)}, expected annotations among the keys, or a list of "
                 "captions under every image id"
             )
     return [(image_id, caption) for image_id, group in groups.items() for caption in group]
@@ -1464,9 +1745,9 @@ def _caption(row, place: str) -> tuple[str, str]:
         raise ValueError(f"{place} {what_row(row)}, expected a dict with image_id and caption")
     image_id, caption = row["image_id"], row["caption"]
     if isinstance(image_id, bool) or not isinstance(image_id, int | str):
-        raise ValueError(f"{place}: image_id is {image_id!r}, expected int or str")
+        raise ValueError(f"{place}: image_id is {brief(image_id)}, expected int or str")
     if not isinstance(caption, str):
-        raise ValueError(f"{place}: caption is {caption!r}, expected str")
+        raise ValueError(f"{place}: caption is {brief(caption)}, expected str")
     return str(image_id), caption
 
 
@@ -1524,9 +1805,9 @@ def what_row(row) -> str:
     """Says what stands in the place of a row: of a dict its keys, since a wrong one is what is looked for.
 
     >>> what_row({"image_id": 1, "text": "a cat"}), what_row("a cat")
-    ("has the keys ['image_id', 'text']", 'is a cat')
+    ("has the keys ['image_id', 'text']", "is 'a cat'")
     """
-    return f"has the keys {str(list(row))[:200]}" if isinstance(row, dict) else f"is {str(row)[:60]}"
+    return f"has the keys {brief(list(row), 200)}" if isinstance(row, dict) else f"is {brief(row)}"
 
 
 def never_meet(sides: dict[str, Iterable], kind: str) -> str:
@@ -1543,14 +1824,15 @@ def never_meet(sides: dict[str, Iterable], kind: str) -> str:
 
 
 def name_some(ids: Iterable[str], kind: str = "image id", most: int = 5) -> str:
-    """Counts ids and names the first few.
+    """Counts ids and names the first few, as a terminal may show them.
 
     >>> name_some(["3", "4", "5"], most=2)
     '3 image ids (3, 4 and 1 more)'
     """
     ids = list(ids)
     more = f" and {len(ids) - most} more" if len(ids) > most else ""
-    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(ids[:most])}{more})"
+    shown = (visible(text if len(text) <= _LONGEST_ID else f"{text[:_LONGEST_ID]}...") for text in ids[:most])
+    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(shown)}{more})"
 
 
 # ---- metrics/files/answers.py
@@ -1632,9 +1914,9 @@ def _by_id(rows: list[dict], path: str, keys: Iterable[str]) -> dict:
     for number, row in enumerate(rows):
         missing = [key for key in keys if key not in row]
         if missing:
-            raise ValueError(f"{path}[{number}] has the keys {list(row)}, expected {missing} too")
+            raise ValueError(f"{path}[{number}] has the keys {brief(list(row))}, expected {missing} too")
         if not _is_id(row["question_id"]):
-            raise ValueError(f"{path}[{number}]: question_id is {row['question_id']!r}, expected int or str")
+            raise ValueError(f"{path}[{number}]: question_id is {brief(row['question_id'])}, expected int or str")
     twice = [key for key, count in Counter(row["question_id"] for row in rows).items() if count > 1]
     if twice:
         raise ValueError(f"{path} has more than one entry for {_some(twice)}")
@@ -1689,6 +1971,9 @@ def _check_questions(path: str, annotations: dict, answers: dict, predictions_pa
     if missing:
         raise ValueError(f"{path} has no question for {_some(missing)} of the annotations")
     choices = {i: row["multiple_choices"] for i, row in questions.items() if "multiple_choices" in row}
+    no_lists = [i for i, listed in choices.items() if not isinstance(listed, list)]
+    if no_lists:
+        raise ValueError(f"{path} has multiple_choices that are no list for {_some(no_lists)}")
     wrong = [i for i, answer in answers.items() if i in choices and answer not in choices[i]]
     if wrong:
         raise ValueError(f"{predictions_path} has answers that are not among multiple_choices for {_some(wrong)}")
@@ -1709,4 +1994,4 @@ def _first(ids: dict) -> str:
 
 def _some(ids: list) -> str:
     # As Python writes them: 42 and "42" are two ids here.
-    return name_some(map(repr, ids), "question id")
+    return name_some(map(brief, ids), "question id")

@@ -373,6 +373,23 @@ def test_pictures_are_found_and_embedded(gallery, tmp_path):
     assert page.count(base64.b64encode(DOT).decode()) == 3
 
 
+def test_a_folder_without_one_picture_of_the_set(gallery, tmp_path, capsys):
+    folder, content = gallery
+    content["images"][5]["file_name"] = "a\0.png"
+    content["images"][4]["file_name"] = "a" * 5000 + ".png"
+    references = write(tmp_path / "references.json", content)
+    for path in folder.iterdir():
+        path.unlink()
+    for name, found in ((None, "none"), ("of_others_19.png", "1 picture (of_others_19.png)")):
+        if name:
+            (folder / name).write_bytes(DOT)
+        options = ["--html", str(tmp_path / "out.html"), "--images", str(folder)]
+        assert compare(GOOD, PLAIN, options=options, metrics=["cider"], references=references) == 2
+        message = f"{folder} has no picture of the 8 image ids (1, 2 and 6 more); it holds {found}, expected"
+        assert message in capsys.readouterr().err
+    assert not (tmp_path / "out.html").exists()
+
+
 @pytest.mark.parametrize("file_name", ["../secret.png", "link.png", "absolute"])
 def test_pictures_never_come_from_outside_the_folder(file_name, gallery, tmp_path, capsys):
     folder, content = gallery
