@@ -5,8 +5,10 @@ The function goes into Ray's object store once, and each worker, an actor, opens
 started anew, and what it was at is done again. Ray is imported where it is used.
 """
 
+import atexit
 import os
 import pickle
+import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -21,29 +23,41 @@ from .stops import shielded
 _PATIENCE = 5
 
 
-def start(num_workers: int) -> bool:
+def start(num_workers: int) -> str | None:
     """Connects to the cluster that RAY_ADDRESS names, or starts one here; does nothing where one is there already.
 
     Returns:
-        Whether it has started one.
+        The folder of the cluster that it has started, which ends with the program; else None.
     """
     import ray.data  # Optional: an engine that was asked for.
 
     if ray.is_initialized():
-        return False
+        return None
     # Ray puts a handler of its own there, which leaves what a run has begun.
     handler = signal.getsignal(signal.SIGTERM)
-    own = not os.environ.get("RAY_ADDRESS")
-    if own:
+    folder = None
+    if not os.environ.get("RAY_ADDRESS"):
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         # Where Ray's own manager dies: the minute that is usual is waited for on clusters, which restart it.
         os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "15")
-        ray.init(num_cpus=max(num_workers, os.cpu_count() or 1), include_dashboard=False)
+        made = ray.init(num_cpus=max(num_workers, os.cpu_count() or 1), include_dashboard=False)
+        folder = made.address_info["session_dir"]
+        # Ray ends its processes with the program, and leaves the folder.
+        atexit.register(_stop, folder)
     else:
         ray.init()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, handler)
-    return own
+    return folder
+
+
+def _stop(folder: str) -> None:
+    """Ends the cluster that was started here, and removes its folder of sockets and logs."""
+    import ray  # Optional: an engine that was asked for.
+
+    with shielded():
+        ray.shutdown()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def run(work: Callable, items: Sequence, num_workers: int = 1, num_gpus: float = 0) -> Iterator[tuple[int, object]]:
@@ -69,8 +83,9 @@ def run(work: Callable, items: Sequence, num_workers: int = 1, num_gpus: float =
         yield from pools.run(lambda: RayWorker(actor.remote(stored)), items, num_workers)
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         if own:
-            with shielded():
-                ray.shutdown()
+            # Here, as signals are held back; at the end of the program a second one would interrupt it.
+            atexit.unregister(_stop)
+            _stop(own)
         raise
 
 

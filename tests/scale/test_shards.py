@@ -12,6 +12,7 @@ from metrics.files.rows import expand, read_batches
 from metrics.files.statistics import from_table, read_statistics, to_table, write_rows
 from metrics.scale.batches import BatchStatistics
 from metrics.scale.engines import pick, serial
+from metrics.scale.frequencies import BatchFrequencies
 from metrics.scale.shards import ShardsFailed, ShardWork, score_shards, shard_folder
 from tests.sharding import answers, assert_same_scores, captions, cut, whole_scores, write_jsonl, write_parquet
 
@@ -192,11 +193,11 @@ def test_hostile_lines_stop_no_other_shard(tmp_path):
     paths = [str(tmp_path / f"{number}.jsonl") for number in range(len(lines))]
     for path, line in zip(paths, lines):
         Path(path).write_bytes(line.encode(errors="surrogateescape" if "\udcff" in line else "strict"))
-    work = ShardWork(BatchStatistics("bleu4"), str(tmp_path))
+    work = ShardWork(BatchFrequencies(), str(tmp_path))
     found = [work(path).error for path in paths]
     assert found[-1] is None
     assert all(path in error and "\n" not in error for path, error in zip(paths, found[:-1])), found
-    assert len(list(tmp_path.glob("*.parquet"))) == 1 and not list(tmp_path.glob("*.part"))
+    assert len(list(tmp_path.glob("*.npz"))) == 1 and not list(tmp_path.glob("*.part"))
 
 
 def test_patterns(tmp_path):
