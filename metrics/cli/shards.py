@@ -88,7 +88,7 @@ def run(family, names: Sequence[str], options: argparse.Namespace) -> tuple[Shar
     kept = options.shard_results
     further = f"the same command goes on from {kept}" if kept else "with --shard-results a later run would go on"
     try:
-        with stoppable():
+        with stoppable(for_good=True):
             return _run(family, names, options)
     except ShardsFailed as error:
         raise ShardsFailed(f"{error}; {further}") from error

@@ -21,10 +21,13 @@ class _State:
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
+def stoppable(for_good: bool = False) -> Iterator[None]:
     """Makes the first signal an exception, and those that follow nothing, until the block is left.
 
     Signals for which the program has a handler of its own keep it; outside the main thread nothing is changed.
+
+    Args:
+        for_good: Whether the program ends after a signal: none that follows interrupts its last steps then.
 
     Raises:
         KeyboardInterrupt: SIGINT came.
@@ -41,7 +44,8 @@ def stoppable() -> Iterator[None]:
         yield
     finally:
         for number in own:
-            signal.signal(number, before[number])
+            ended = for_good and _State.stopped is not None
+            signal.signal(number, signal.SIG_IGN if ended else before[number])
         if own:
             _State.stopped = _State.waiting = None
 
