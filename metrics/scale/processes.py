@@ -119,7 +119,7 @@ def _read(file) -> bytes | None:
 
 def serve() -> None:
     """The program of a worker: reads the work, then items, and writes a result for each, until its parent ends."""
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    signal.signal(signal.SIGTERM, _end)
     requests, results = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # What the work prints must not get among the results, and it has no business with the requests.
     os.dup2(2, 1)
@@ -136,6 +136,13 @@ def serve() -> None:
             answer = _answer(_Loading(work), content)
         _write(results, _packed(answer))
         content = messages.get()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def _end(number: int, frame) -> None:
+    # Once: one that follows would interrupt the removal of what was being written, or the interpreter's own end.
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(128 + number)
 
 
 class _Loading:

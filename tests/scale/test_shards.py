@@ -188,8 +188,7 @@ def test_who_stops_a_run_is_no_error_of_a_shard(stop, tmp_path, monkeypatch):
 
 def test_hostile_lines_stop_no_other_shard(tmp_path):
     row = '{"prediction": "a cat", "references": %s}\n'
-    ids = f'{{"prediction": [1], "references": [[{2**64}]]}}\n'
-    lines = [row % ("[" * 100000), ids, row % '["a"], "references": ["b"]', "\udcff\0\n", row % '["a cat"]']
+    lines = [row % ("[" * 100000), row % '["a"], "references": ["b"]', "\udcff\0\n", row % '["a cat"]']
     paths = [str(tmp_path / f"{number}.jsonl") for number in range(len(lines))]
     for path, line in zip(paths, lines):
         Path(path).write_bytes(line.encode(errors="surrogateescape" if "\udcff" in line else "strict"))
