@@ -1,7 +1,8 @@
-"""Where work on shards runs: in this process, in processes of datasets, or on Ray.
+"""Where work on shards runs: in this process, in several processes of this machine, or on Ray.
 
 An engine maps a picklable function over picklable items and yields (number of the item, result) as results come, in
 any order. The function must return the same when it is called twice: an engine may repeat what a dead worker began.
+An item that kills one worker after the other is named in `pools.ItemsLost`, when all others are done.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +31,7 @@ def pick(name: str | None = None, num_workers: int = 1, num_gpus: float = 0) -> 
 
     Args:
         name: None, "datasets" or "ray".
-        num_workers: Processes of datasets, or workers of Ray.
+        num_workers: Processes, or workers of Ray.
         num_gpus: GPUs of each worker of Ray, or a part of one.
 
     Raises:

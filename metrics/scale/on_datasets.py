@@ -4,22 +4,21 @@ The name under which `map` caches a result is made here of the metric's code and
 function as pickled, that is of its name, and goes stale when imported code changes.
 """
 
-import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from datasets import Dataset, IterableDataset
 from datasets.distributed import split_dataset_by_node
-from datasets.fingerprint import Hasher, generate_fingerprint
+from datasets.fingerprint import Hasher
 
 from ..files.statistics import from_table
 from ..utils.containers import unformatted
+from . import pools
 from .batches import BATCH_ROWS, BatchStatistics, join
 from .frequencies import BatchFrequencies, from_bytes, merge, merge_corpus
-
-# What map is tried again after a process has died; files of finished shards are found then.
-_ATTEMPTS = 3
+from .processes import ProcessWorker, dumps
 
 
 def map_statistics(
@@ -133,34 +132,11 @@ def _gather(make: Callable, ranks) -> list:
 
 
 def run(work: Callable, items: Sequence, num_workers: int = 1) -> Iterator[tuple[int, object]]:
-    """The engine (see `engines`): calls a picklable function on picklable items in processes of datasets.
+    """The engine (see `engines`): calls a picklable function on picklable items in processes of this machine.
+
+    `Dataset.map` is not used for it: of its processes none may die, and its queues are in one process more.
 
     Raises:
-        RuntimeError: A process died, several times in a row.
+        ItemsLost: See `pools.run`.
     """
-    packed = Dataset.from_dict({"item": [pickle.dumps(item) for item in items]})
-    for attempt in range(_ATTEMPTS):
-        try:
-            done = packed.map(
-                _Unpacked(work),
-                num_proc=min(num_workers, len(packed)),
-                remove_columns=["item"],
-                new_fingerprint=generate_fingerprint(packed)[:8] + Hasher.hash(attempt)[:8],
-                desc="shards",
-            )
-            break
-        except RuntimeError as error:
-            if "abruptly died" not in str(error) or attempt == _ATTEMPTS - 1:
-                raise
-    for number, row in enumerate(done):
-        yield number, pickle.loads(row["result"])
-
-
-class _Unpacked:
-    """The work on items as bytes, which any column can hold."""
-
-    def __init__(self, work: Callable):
-        self._work = work
-
-    def __call__(self, row: dict) -> dict:
-        return {"result": pickle.dumps(self._work(pickle.loads(row["item"])))}
+    return pools.run(partial(ProcessWorker, dumps(work)), items, num_workers)

@@ -102,7 +102,8 @@ def test_a_small_vocabulary_gives_the_same(nltk_data, monkeypatch):
         assert tagger.tag(tokens) == [[tag for _, tag in nltk.pos_tag(words)] for words in tokens]
 
 
-LONG = ["a", "A7", "é", "y", "ational", "a-", "-", "a.", "a,", "'", '"', "a'", "?", "cannot", "日", "a. ", "I. ", "Mr. "]
+LONG = ["a", "A7", "é", "y", "ational", "a-", "-", "a.", "a,", "'", '"', "a'", "?", "cannot", "日", "a. ", "I. ",
+        "Mr. "]  # fmt: skip
 
 
 def seconds(text):
@@ -126,7 +127,8 @@ def test_long_words_take_linear_time(nltk_data):
 
 
 def test_long_words_are_those_of_nltk(nltk_data):
-    check([piece * 300 + end for piece in LONG for end in ("", ". a dog")] + ["a" * 64_000, "a dog. " * 3 + "b" * 9_999])
+    texts = [piece * 300 + end for piece in LONG for end in ("", ". a dog")]
+    check([*texts, "a" * 64_000, "a dog. " * 3 + "b" * 9_999])
 
 
 def test_a_long_text_beside_short_ones_is_tagged_alone(nltk_data, monkeypatch):
