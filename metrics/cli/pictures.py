@@ -57,7 +57,8 @@ class Pictures:
         if any(self._path(image_id) is not None for image_id in image_ids):
             return
         wanted = name_some(dict.fromkeys(map(str, image_ids)), "image id", most=2)
-        there = name_some([path.name for path in self.files.values()], "picture", most=2) if self.files else "none"
+        found = dict.fromkeys(path.name for path in self.files.values())
+        there = name_some(found, "picture", most=2) if found else "none"
         raise ValueError(f"--images {self.folder} has no picture of the {wanted}; it holds {there}, expected files "
                          "that the references name as file_name, or whose names end in the image id")  # fmt: skip
 

@@ -102,8 +102,7 @@ def test_a_small_vocabulary_gives_the_same(nltk_data, monkeypatch):
         assert tagger.tag(tokens) == [[tag for _, tag in nltk.pos_tag(words)] for words in tokens]
 
 
-LONG = ["a", "A7", "é", "y", "ational", "a-", "-", "a.", "a,", "'", '"', "a'", "?", "cannot", "日", "a. ", "I. ",
-        "Mr. "]  # fmt: skip
+LONG = ["a", "A7", "é", "y", "ational", "a-", "-", "a.", "a,", "'", '"', "a'", "?", "cannot", "日", "a. ", "I. "]
 
 
 def seconds(text):
@@ -115,7 +114,7 @@ def seconds(text):
 @pytest.mark.stress
 def test_long_words_take_linear_time(nltk_data):
     """Eight times the text takes about eight times the processor's time (quadratic would be 64)."""
-    short = rounds(4_000, 16_000)
+    short = rounds(1_000, 8_000)
     entities(["a dog"])
     slow = {}
     for piece, end in product(LONG, ["", ". a dog"][: rounds(1, 2)]):
@@ -127,8 +126,8 @@ def test_long_words_take_linear_time(nltk_data):
 
 
 def test_long_words_are_those_of_nltk(nltk_data):
-    texts = [piece * 300 + end for piece in LONG for end in ("", ". a dog")]
-    check([*texts, "a" * 64_000, "a dog. " * 3 + "b" * 9_999])
+    check([piece * 100 + end for piece in LONG for end in ("", ". a dog")])
+    check(["a" * 64_000, "a dog. " * 3 + "b" * 9_999])
 
 
 def test_a_long_text_beside_short_ones_is_tagged_alone(nltk_data, monkeypatch):
