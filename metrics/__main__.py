@@ -5,6 +5,7 @@ import warnings
 from contextlib import contextmanager
 
 from .cli.commands import COMMANDS, make_parser
+from .utils.shown_text import visible
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -16,12 +17,23 @@ def main(arguments: list[str] | None = None) -> int:
     # The command of the installed package, or how a checkout is run.
     program = "python -m metrics" if __package__ == "metrics" else "multimodal-metrics"
     options = make_parser(program).parse_args(arguments)
+    _forgive(sys.stdout)
     try:
         with _notes():
             return COMMANDS[options.command].run(options)
     except (ValueError, TypeError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        reason = str(error)
+    except RecursionError:
+        reason = "a value of the input is nested too deeply"
+    # Messages of other packages may have several lines.
+    print(f"error: {visible(' '.join(reason.split(chr(10))))}", file=sys.stderr)
+    return 2
+
+
+def _forgive(stream) -> None:
+    """Characters that a terminal cannot show are escaped, as they are on stderr: the numbers are printed anyway."""
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="backslashreplace")
 
 
 @contextmanager
@@ -32,7 +44,7 @@ def _notes():
     def note(message, category, *place):
         if category is not UserWarning:
             return usual(message, category, *place)
-        line = f"note: {message}\n"
+        line = f"note: {visible(str(message))}\n"
         found = "" if line in told else line
         told.add(line)
         return found

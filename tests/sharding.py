@@ -3,7 +3,13 @@
 import json
 import os
 import random
+import signal
+import sys
+import threading
+import time
 from pathlib import Path
+
+from metrics.scale.batches import BatchStatistics
 
 WORDS = "a the cat dog man woman red two on in park street sits runs plays with ball café 一".split()
 ANSWERS = ["yes", "no", "Yes.", "two", "2", "a dog", "the dog", "it's red", "red"]
@@ -98,3 +104,81 @@ class DiesOnce:
             Path(self._marker).touch()
             os._exit(1)
         return self._work(item)
+
+
+class DiesAlways:
+    """Work that ends its process on one item, every time."""
+
+    def __init__(self, work, item):
+        self._work, self._item = work, item
+
+    def __call__(self, item):
+        if item == self._item:
+            os._exit(7)
+        return self._work(item)
+
+
+class Prints:
+    """Work that says something, asks something, and raises an error on one item."""
+
+    def __call__(self, item):
+        print("text on the way of results", flush=True)
+        sys.stdin.read()
+        if item == "wrong":
+            raise LookupError("what the work says")
+        return item * 2
+
+
+class Slow(BatchStatistics):
+    """Takes its time, so that there is a moment to be killed in."""
+
+    def __call__(self, batch):
+        time.sleep(0.02)
+        return super().__call__(batch)
+
+
+def processes_below(pid: int, word: str = "") -> list[int]:
+    """The processes below one whose command line has a word."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            line = (folder / "cmdline").read_text(errors="replace")
+        except OSError:
+            continue  # It has ended meanwhile.
+        found.append((int(folder.name), parent, line))
+    below = {pid}
+    while more := {child for child, parent, _ in found if parent in below} - below:
+        below |= more
+    return [child for child, _, line in found if child in below - {pid} and word in line]
+
+
+class KillsOne:
+    """A context in which one of some processes is killed, once a folder has some number of files and a moment more."""
+
+    def __init__(self, pids, folder: Path, seed: int, most: int):
+        self._pids, self._folder, self._rng, self._most = pids, folder, random.Random(seed), most
+        self.killed: list[int] = []
+        self._over = threading.Event()
+
+    def __enter__(self):
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join()
+
+    def _run(self):
+        enough = self._rng.randrange(self._most)
+        while len(os.listdir(self._folder)) < enough and not self._over.is_set():
+            time.sleep(0.001)
+        time.sleep(self._rng.random() / 20)
+        while not self.killed and not self._over.is_set():
+            for pid in self._rng.sample(pids := self._pids(), len(pids))[:1]:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                    self.killed.append(pid)
+                except ProcessLookupError:
+                    pass  # It has ended meanwhile.

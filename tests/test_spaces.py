@@ -1,6 +1,7 @@
 """The five pages in a real browser and over the network, each served from an exported folder that stands alone."""
 
 import csv
+import http.server
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from pathlib import Path
@@ -108,10 +110,11 @@ def browser():
 @pytest.fixture
 def visit(browser, serve):
     """Opens a page on a screen of a phone's width; nothing may leave this machine, and no error reach the console."""
-    problems, requests = [], []
+    problems, requests, urls = [], [], []
 
     def visit(name):
         url = serve(name)
+        urls.append(f"{url}/")
         page = browser.new_context(viewport={"width": 390, "height": 844}, accept_downloads=True).new_page()
         page.set_default_timeout(60_000)
         page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
@@ -123,7 +126,8 @@ def visit(browser, serve):
 
     yield visit
     assert not problems
-    assert all(re.match(r"http://127\.0\.0\.1:|data:|blob:", url) for url in requests)
+    # Nor may another port of it be asked.
+    assert not [url for url in requests if not url.startswith((*urls, "data:", "blob:"))]
 
 
 def score_of(page):
@@ -232,6 +236,85 @@ def test_errors_name_the_item(name, visit, tmp_path):
     toast.wait_for()
     assert told in toast.inner_text()
     assert str(path.parent) not in toast.inner_text() and "/gradio/" not in toast.inner_text()
+
+
+@pytest.fixture
+def stranger():
+    """A server on another port, which no page may ask."""
+    came = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            came.append(self.path)
+            self.send_error(404)
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+    assert not came
+
+
+def hostile_files(name, folder, text):
+    """What is uploaded: files whose every text is hostile; and the same with an entry that cannot be scored."""
+    if name == "recall_at_k":
+        np.save(folder / "a.npy", np.eye(3))
+        written = {"right": [[0], [1], [2]], "wrong": [[text], [1], [2]]}
+    elif name == "vqa_accuracy":
+        rows = [{"question_id": f"{i} {text}", "answer": text} for i in range(3)]
+        others = {"annotations": [{"question_id": row["question_id"], "image_id": 1, "question_type": text,
+                                   "answer_type": text, "answers": [{"answer": "no"}] * 2 + [{"answer": text}]}
+                                  for row in rows]}  # fmt: skip
+        written = {"right": rows, "wrong": rows[1:], "a": others}
+    else:
+        rows = [{"image_id": f"{i} {text}", "caption": f"a dog {text} runs"} for i in range(3)]
+        others = {row["image_id"]: [f"the dog {text} {i} sits"] for i, row in enumerate(rows)}
+        written = {"right": rows, "wrong": rows[1:], "a": others}
+    paths = {key: folder / ("a.json" if key == "a" else f"<unk><img src=x onerror=alert(1)>![{key}](y).json")
+             for key in written}  # fmt: skip
+    for key, path in paths.items():
+        path.write_text(json.dumps(written[key]))
+    if name == "recall_at_k":
+        return [[folder / "a.npy", folder / "a.npy", None, paths[key]] for key in ("right", "wrong")]
+    return [[paths[key], paths["a"]] for key in ("right", "wrong")]
+
+
+def upload_others(page, paths):
+    for button in page.get_by_role("button", name="Clear", exact=True).all()[::-1]:
+        button.click()
+    upload(page, paths)
+
+
+@pytest.mark.parametrize("name", names())
+def test_hostile_texts_stay_texts(name, visit, stranger, tmp_path):
+    """Ids, captions, answers, types, an option and names of files: shown as they were typed, and nothing is asked."""
+    text = f"<unk> <img src=http://{stranger}/a> ![x](http://{stranger}/b)"
+    page = visit(name)
+    page.on("dialog", lambda dialog: dialog.dismiss() or pytest.fail("a script ran"))
+    right, wrong = hostile_files(name, tmp_path, f"{text} <script>alert(1)</script> [j](javascript:alert(1))")
+    if name != "entity_score":
+        page.locator(".scores .main b").wait_for()
+    if name == "recall_at_k":
+        page.get_by_role("button", name="Options").click()
+        page.locator("label", has_text="query_name").locator("input, textarea").fill(text)
+    upload(page, right)
+    page.get_by_role("button", name="Compute", exact=True).click()
+    # The explanation, the table, all results, the plot under the pointer.
+    page.locator(".why b").filter(has_text=text).wait_for()
+    page.get_by_role("gridcell").filter(has_text=text).first.click()
+    page.get_by_role("button", name="All results (JSON)").click()
+    page.locator(".vega-embed").first.hover()
+    page.get_by_text("<unk><img src=x onerror").first.wait_for()
+    # An error.
+    upload_others(page, wrong)
+    page.get_by_role("button", name="Compute", exact=True).click()
+    toast = page.get_by_test_id("toast-body")
+    toast.wait_for()
+    assert "<unk> <img src=http" in toast.inner_text()
+    made = page.locator("img[src='x'], img[src$='/a'], img[src$='/b'], a[href^=javascript], [onerror], unk")
+    assert made.count() == 0
 
 
 TEXTS = {"predictions": ["a cat sits on a mat", "two dogs run in the park"],

@@ -1,21 +1,314 @@
 # Generated from metrics/files and metrics/utils by `make bundles`: edit it there.
 
+import codecs
 import inspect
+import json
+import math
 import numbers
 import numpy as np
 import os
 import re
+import stat
+import struct
 import sys
+import time
+import uuid
 import warnings
+import zipfile
+import zlib
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from functools import cache, lru_cache, wraps
+from functools import cache, lru_cache
+from importlib import import_module
 from itertools import chain, islice
 from numbers import Integral
+from pathlib import Path
+from reprlib import Repr
 from threading import RLock
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, BinaryIO, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary, ref
+
+
+# ---- metrics/utils/shown_text.py
+
+"""Text of files and of users where people read it: what a terminal would obey stands there as a visible escape."""
+
+
+# Controls (C0, C1), lone surrogates, line and paragraph separators, what turns the direction of writing, and invisible
+# tags. Joiners stay: emoji and several scripts are written with them.
+_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+                     "\U000e0000-\U000e007f]")  # fmt: skip
+_LONGEST_INT_BITS = 512
+
+
+def visible(text: str) -> str:
+    r"""Text in one line, with nothing in it that a terminal would obey or could not show.
+
+    Args:
+        text: Any text, such as an id, a caption, a label, a path or a message with them.
+
+    Returns:
+        The text; control characters, also those that turn the direction of writing, as their Python escapes.
+
+    >>> print(visible("a cat\x1b[2J, un café\n"))
+    a cat\x1b[2J, un café\n
+    """
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+class _Brief(Repr):
+    """`repr` that looks at no more of a value than it shows, and goes no deeper than a few levels."""
+
+    def __init__(self, most: int):
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = self.maxarray = most
+        self.maxother = self.maxlong = 4 * most
+        self.most = most
+
+    def repr_str(self, text: str, level: int) -> str:
+        return repr(text[: self.most])
+
+    def repr_bytes(self, text: bytes, level: int) -> str:
+        return repr(text[: self.most])
+
+    def repr_int(self, number: int, level: int) -> str:
+        # Python refuses to write thousands of digits.
+        bits = number.bit_length()
+        return repr(number) if bits <= _LONGEST_INT_BITS else f"<an integer of {bits} bits>"
+
+    def repr_dict(self, values: dict, level: int) -> str:
+        if level <= 0:
+            return "{...}" if values else "{}"
+        pairs = [f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
+                 for key, value, _ in zip(values, values.values(), range(self.most))]  # fmt: skip
+        return "{" + ", ".join(pairs + ["..."] * (len(values) > self.most)) + "}"
+
+
+def brief(value, most: int = 60) -> str:
+    """`repr` of a value, cut off: of any size, and nested as deep as it may be.
+
+    Args:
+        value: What was found.
+        most: Length of the result.
+
+    >>> brief(["a cat"]), brief({"caption": "a" * 100}, 20)
+    ("['a cat']", "{'caption': 'aaaa...")
+    """
+    text = _Brief(most).repr(value)
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+# ---- metrics/utils/containers.py
+
+"""Containers of other packages read as lists, and datasets without their format: one place for all that is passed.
+
+Lists, tuples, arrays of NumPy, torch and Arrow, Series of pandas and polars, columns of datasets. What is read is what
+is stored: the format of a dataset ("torch", "numpy", a transform) serves a model's input and is left out. What shows
+less than it holds, or holds what cannot be read, is an error. No other package is imported here: whoever has its
+container has imported it.
+"""
+
+
+# Read by one call, as Python's own items: of Arrow; of NumPy, torch and pandas; of polars; of Arrow's scalars.
+_METHODS = ("to_pylist", "tolist", "to_list", "as_py")
+
+# What NumPy has too, and bfloat16, whose bits are those of a float32.
+_TENSOR_TYPES = frozenset(
+    "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64 complex64 complex128"
+    .split()
+)  # fmt: skip
+
+_OWN_TYPES = frozenset({str, int, float, bool, list, tuple, dict, type(None)})
+
+
+def as_list(values, place: str) -> list:
+    """Turns a container of items into a list; a list is returned as it is.
+
+    Args:
+        values: A list, tuple, NumPy array, torch tensor, pandas or polars Series, Arrow array, or a column of a
+            datasets.Dataset, which is read without the dataset's format.
+        place: Its name in an error.
+
+    Raises:
+        TypeError: It is a single text, a mapping, a set, a generator or no container at all; or see `check_readable`.
+
+    >>> as_list(("a", "b"), "predictions")
+    ['a', 'b']
+    """
+    if isinstance(values, list):
+        return values
+    check_readable(values, place)
+    found = stored_column(values) if is_column(values) else values
+    for method in _METHODS:
+        if hasattr(found, method):
+            found = getattr(found, method)()
+            break
+    if isinstance(found, list | tuple):
+        return list(found)
+    raise TypeError(f"{place} is {describe(values)}, expected a list (or tuple, array, Series, Column) of items")
+
+
+def as_items(values, place: str) -> list:
+    """`as_list`, its items as `as_item` makes them; a list of Python's own items is returned as it is.
+
+    >>> import numpy as np
+    >>> as_items([np.str_("a"), "b"], "by"), as_items([np.int64(1), np.array(2)], "by")
+    (['a', 'b'], [1, 2])
+    """
+    values = as_list(values, place)
+    # The set of types is found at C speed.
+    if set(map(type, values)) <= _OWN_TYPES:
+        return values
+    return [as_item(value, f"{place}[{i}]") for i, value in enumerate(values)]
+
+
+def as_item(value, place: str):
+    """A scalar of NumPy, torch or Arrow as Python's own: such are the items of a list made of an array.
+
+    Raises:
+        TypeError: See `check_readable`.
+    """
+    if type(value) in _OWN_TYPES:
+        return value
+    check_readable(value, place)
+    if hasattr(value, "as_py"):
+        return value.as_py()
+    return value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
+
+
+def is_container(value) -> bool:
+    """Whether it is a list, or something that `as_list` may read; a text, a mapping and a scalar are not.
+
+    >>> is_container([1]), is_container("a"), is_container({"a": 1}), is_container(1)
+    (True, False, False, False)
+    """
+    if isinstance(value, list | tuple) or is_column(value):
+        return True
+    return getattr(value, "shape", None) != () and any(hasattr(value, method) for method in _METHODS)
+
+
+def check_readable(values, place: str) -> None:
+    """Refuses arrays and tensors whose numbers are hidden, elsewhere, or of a type that NumPy does not know.
+
+    A masked array is refused with or without a masked number in it: else a run would end at the first batch that has
+    one. An np.matrix has two dimensions whatever is taken out of it.
+
+    Raises:
+        TypeError: It is one; the message says what was expected.
+
+    >>> import numpy as np
+    >>> check_readable(np.ma.masked_array([1, 2]), "predictions")
+    Traceback (most recent call last):
+        ...
+    TypeError: predictions is a masked array, expected an array without a mask (its .filled(...), or .data to take all)
+    """
+    problem = _unreadable(values)
+    if problem:
+        found, expected = problem
+        raise TypeError(f"{place} is {found}, expected {expected}")
+
+
+def _unreadable(values) -> tuple[str, str] | None:
+    if is_tensor(values):
+        return _unreadable_tensor(values)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(values, numpy.ndarray):
+        if isinstance(values, numpy.ma.MaskedArray):
+            return "a masked array", "an array without a mask (its .filled(...), or .data to take all)"
+        if isinstance(values, numpy.matrix):
+            return "an np.matrix", "an array (np.asarray of it)"
+        return None
+    if type(values).__module__.startswith("scipy.sparse"):
+        return f"a sparse {type(values).__name__} of SciPy", "an array (its .toarray())"
+    return None
+
+
+def _unreadable_tensor(tensor) -> tuple[str, str] | None:
+    dtype, layout = (str(kind).removeprefix("torch.") for kind in (tensor.dtype, tensor.layout))
+    if tensor.is_nested:
+        return "a nested tensor", "a padded tensor, or a list of tensors (its .unbind())"
+    if tensor.is_quantized:
+        return f"a quantized tensor ({dtype})", "one of floats (its .dequantize())"
+    if layout != "strided":
+        return f"a tensor of the layout {layout}", "a dense one (its .to_dense())"
+    if tensor.is_meta:
+        return "a meta tensor, which has a shape and no numbers", "one with numbers"
+    if dtype not in _TENSOR_TYPES:
+        return f"a tensor of {dtype}", "a type that NumPy has, or bfloat16 (its .float())"
+    return None
+
+
+def is_tensor(values) -> bool:
+    """Whether it is a torch tensor."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(values, torch.Tensor)
+
+
+def is_column(values) -> bool:
+    """Whether it is a column of a datasets.Dataset, which is read when it is asked for its rows.
+
+    That of a streamed dataset is none: it has no length, and reading it would be a pass over the whole stream.
+    """
+    return hasattr(values, "source") and hasattr(values, "column_name") and hasattr(values, "__len__")
+
+
+def stored_column(column, format_=None):
+    """What a column of a datasets.Dataset holds, without the format of its dataset.
+
+    Args:
+        column: Of a dataset, or of such a column (a field of its rows).
+        format_: Another format to read it in, such as "arrow".
+
+    Returns:
+        A list, or what the format gives.
+    """
+    if is_column(column.source):
+        return [row[column.column_name] for row in stored_column(column.source)]
+    found = unformatted(column.source, format_)[column.column_name]
+    return found[:] if is_column(found) else found
+
+
+def unformatted(dataset, format_=None):
+    """A dataset of `datasets`, streamed or not, that gives its rows as they are stored; all else as it is.
+
+    A transform may leave columns out or change them, and a format turns texts and ids into arrays of its own.
+
+    Args:
+        dataset: The dataset; it is not changed.
+        format_: Another format to read it in.
+    """
+    if not hasattr(dataset, "with_format"):
+        return dataset
+    own = getattr(dataset, "format", None)
+    plain_already = isinstance(own, Mapping) and own["type"] is None and own["columns"] == dataset.column_names
+    # A copy has a fingerprint of its own, by which results are cached.
+    return dataset if plain_already and format_ is None else dataset.with_format(format_)
+
+
+def column_names(dataset) -> list | None:
+    """The names of the columns of a dataset, data frame or mapping; None where it is none.
+
+    >>> column_names({"a": [1]}), column_names([1])
+    (['a'], None)
+    """
+    names = getattr(dataset, "column_names", None)
+    if names is None and isinstance(dataset, Mapping):
+        names = dataset
+    if names is None:
+        names = getattr(dataset, "columns", None)
+    return None if names is None or callable(names) else list(names)
+
+
+def describe(value) -> str:
+    """Names what was found, shortly.
+
+    >>> describe(5), describe(None), describe(float("nan"))
+    ('int 5', 'None', 'float nan')
+    """
+    return "None" if value is None else f"{type(value).__name__} {brief(value, 40)}"
 
 
 # ---- metrics/utils/checks.py
@@ -31,50 +324,11 @@ imports neither evaluate nor NumPy.
 VERSION = "0.1.0"
 
 
-def as_list(values, place: str) -> list:
-    """Turns a container of items into a list: list, tuple, NumPy array, pandas Series, Arrow array, datasets Column.
-
-    Args:
-        values: The container.
-        place: Its name in an error.
-
-    Raises:
-        TypeError: It is a single text, a mapping, a set, a generator or no container at all.
-
-    >>> as_list(("a", "b"), "predictions")
-    ['a', 'b']
-    """
-    if isinstance(values, list):
-        return values
-    for method in ("to_pylist", "tolist"):
-        if hasattr(values, method):
-            values = getattr(values, method)()
-            break
-    # A datasets Column is read whole by a full slice.
-    if hasattr(values, "source") and hasattr(values, "column_name"):
-        values = values[:]
-    if isinstance(values, list | tuple):
-        return list(values)
-    raise TypeError(f"{place} is {describe(values)}, expected a list (or tuple, array, Series, Column) of items")
-
-
-def describe(value) -> str:
-    """Names what was found, shortly.
-
-    >>> describe(5), describe(None), describe(float("nan"))
-    ('int 5', 'None', 'float nan')
-    """
-    if value is None:
-        return "None"
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
-
-
 def as_lists(predictions, references, item: str = "sample") -> tuple[list, list]:
     """Turns both containers into lists of the same length, at least one long.
 
     Args:
-        predictions, references: The containers, see `as_list`.
+        predictions, references: The containers, see `containers.as_list`.
         item: What one of them is called in an error.
 
     Raises:
@@ -84,7 +338,7 @@ def as_lists(predictions, references, item: str = "sample") -> tuple[list, list]
     >>> as_lists(("a",), ["b"])
     (['a'], ['b'])
     """
-    predictions, references = as_list(predictions, "predictions"), as_list(references, "references")
+    predictions, references = as_items(predictions, "predictions"), as_items(references, "references")
     if len(predictions) != len(references):
         raise ValueError(f"{len(predictions)} predictions and {len(references)} references, expected as many of both")
     if not predictions:
@@ -113,7 +367,22 @@ def check_captions(predictions, references) -> tuple[list, list[list]]:
     predictions, references = as_lists(predictions, references)
     if isinstance(predictions[0], str):
         return _texts(predictions, "predictions[{}]"), _text_groups(references)
-    return [_ids(item, f"predictions[{i}]") for i, item in enumerate(predictions)], _id_groups(references)
+    whole = f"one caption per prediction, not a list of them{looks_swapped(references)}"
+    return [_ids(item, f"predictions[{i}]", whole) for i, item in enumerate(predictions)], _id_groups(references)
+
+
+def looks_swapped(references: Iterable) -> str:
+    """What to add where predictions are lists: whether the references are single items, as predictions should be.
+
+    >>> looks_swapped(["a cat", "a dog"]), looks_swapped([["a cat"]])
+    (' (references are single ones: are the two swapped?)', '')
+    """
+    single = all(isinstance(item, str | numbers.Integral) or _starts_with_id(item) for item in references)
+    return " (references are single ones: are the two swapped?)" if single else ""
+
+
+def _starts_with_id(item) -> bool:
+    return isinstance(item, list | tuple) and bool(item) and isinstance(item[0], numbers.Integral)
 
 
 def check_references(references) -> list[list]:
@@ -122,7 +391,7 @@ def check_references(references) -> list[list]:
     >>> check_references(["a cat", ["a dog", "the dog"]])
     [['a cat'], ['a dog', 'the dog']]
     """
-    references = as_list(references, "references")
+    references = as_items(references, "references")
     if not references:
         raise ValueError("references is empty, expected at least one image")
     first = references[0]
@@ -139,6 +408,7 @@ def _texts(items: list, place: str) -> list[str]:
 
 
 def _text(item, place: str) -> str:
+    item = as_item(item, place)
     if not isinstance(item, str):
         raise TypeError(f"{place} is {describe(item)}, expected str")
     return str(item)
@@ -164,7 +434,7 @@ def _no_reference(groups: list) -> None:
 def _id_groups(references: list) -> list[list[list[int]]]:
     groups = []
     for i, group in enumerate(references):
-        group = as_list(group, f"references[{i}]")
+        group = as_items(group, f"references[{i}]")
         if group and isinstance(group[0], numbers.Integral):
             group = [group]
         groups.append([_ids(item, f"references[{i}][{j}]") for j, item in enumerate(group)])
@@ -173,14 +443,34 @@ def _id_groups(references: list) -> list[list[list[int]]]:
     return groups
 
 
-def _ids(item, place: str) -> list[int]:
-    if isinstance(item, str) or not (isinstance(item, list | tuple) or hasattr(item, "tolist")):
+def _ids(item, place: str, whole: str = "") -> list[int]:
+    if not is_container(item):
         raise TypeError(f"{place} is {describe(item)}, expected str in all items, or a list of token ids in all items")
-    item = as_list(item, place)
+    item = as_items(item, place)
     for k, token in enumerate(item):
         if isinstance(token, bool) or not isinstance(token, numbers.Integral):
-            raise TypeError(f"{place}[{k}] is {describe(token)}, expected int (a token id)")
+            caption = whole and isinstance(token, str | list | tuple)
+            raise TypeError(f"{place}[{k}] is {describe(token)}, expected {whole if caption else 'int (a token id)'}")
     return [int(token) for token in item]
+
+
+def not_stored(columns: dict[str, list]) -> str:
+    """A sentence on the first item that Arrow cannot hold: an integer beyond 64 bits, half of a surrogate pair.
+
+    >>> not_stored({"predictions": [[1, 2], [3, 1 << 63]]})
+    'predictions[1][1] is int 9223372036854775808, expected an integer of 64 bits (-2**63 to 2**63 - 1)'
+    """
+    found = chain.from_iterable(_not_stored(values, place) for place, values in columns.items())
+    return next(found, f"Arrow cannot hold an item of {' or '.join(columns)}, expected text or integers of 64 bits")
+
+
+def _not_stored(values, place: str) -> Iterator[str]:
+    if isinstance(values, list):
+        yield from chain.from_iterable(_not_stored(item, f"{place}[{i}]") for i, item in enumerate(values))
+    elif isinstance(values, numbers.Integral) and not -(1 << 63) <= values < 1 << 63:
+        yield f"{place} is {describe(values)}, expected an integer of 64 bits (-2**63 to 2**63 - 1)"
+    elif isinstance(values, str) and any("\ud800" <= letter <= "\udfff" for letter in values):
+        yield f"{place} is {describe(values)}, expected Unicode text: it holds half of a surrogate pair"
 
 
 def check_options(orders: dict | None = None, positive: dict | None = None, flags: dict | None = None) -> None:
@@ -256,6 +546,9 @@ _CELLS = 1 << 20
 # and 95 % intervals hold the mean of scores in 94 of 100 sets (88), a rate of 10 % in 95 (54).
 FEW_UNITS = 50
 
+# So many resamples of a dozen scores take a gigabyte, and tell a p-value of 1e-6 from 2e-6.
+MOST_RESAMPLES = 10**7
+
 
 class Drawing(NamedTuple):
     """How resamples are drawn; the arguments of every function here that draws, by place or by name.
@@ -278,6 +571,10 @@ class Drawing(NamedTuple):
             TypeError: A label is neither str nor int, or they are mixed.
         """
         check_options(orders={"n_resamples": self.n_resamples})
+        if self.n_resamples > MOST_RESAMPLES:
+            raise ValueError(
+                f"n_resamples is {self.n_resamples}, expected at most {MOST_RESAMPLES}: more change no digit"
+            )
         if isinstance(self.seed, bool) or not isinstance(self.seed, numbers.Integral) or self.seed < 0:
             raise ValueError(f"seed is {self.seed!r}, expected an integer of at least 0")
         units(rows, self.clusters)
@@ -490,7 +787,7 @@ def units(rows: int, clusters: Sequence | None) -> tuple[int, np.ndarray | None]
 
 
 def _label_index(labels, rows: int, place: str) -> tuple[list, np.ndarray]:
-    labels = as_list(labels, place)
+    labels = as_items(labels, place)
     if len(labels) != rows:
         raise ValueError(f"{place} has {len(labels)} labels, expected {rows} (one per row)")
     kind = str if isinstance(labels[0], str) else numbers.Integral
@@ -713,6 +1010,84 @@ def counts_of(references: Sequence[Sequence]) -> np.ndarray:
     return np.fromiter(map(len, references), np.int64, len(references))
 
 
+# ---- metrics/utils/portable.py
+
+"""Objects that another process can unpickle, also those of a script that evaluate loaded.
+
+evaluate copies a metric's script into a package, evaluate_modules, which a new process cannot import before it has
+asked evaluate for a metric; and pickle names a class by its module alone. So such classes are named by calls that any
+process with evaluate can make: its loader is asked for the script by its file in evaluate's cache, in the folder that
+is called by the hash of the code, and only then the module is imported, by a name that holds the hash too.
+"""
+
+
+# The package of evaluate's loader: evaluate_modules.metrics.NAME.HASH.MODULE.
+_LOADED_BY_EVALUATE = "evaluate_modules"
+
+
+class Portable:
+    """Mixin of what is pickled, copied or sent to another process.
+
+    Its state is that of `__getstate__`, as ever; its class is found again as it was loaded.
+    """
+
+    def __reduce_ex__(self, protocol):
+        made = super().__reduce_ex__(max(2, protocol))
+        return (blank_of(type(self)), (), *made[2:])
+
+    @classmethod
+    def _blank(cls):
+        """An object without state, which `__setstate__` gives it."""
+        return cls.__new__(cls)
+
+
+class _Call:
+    """Pickled, the value of a function, which is called where the pickle is read."""
+
+    def __init__(self, function, *arguments):
+        self._function, self._arguments = function, arguments
+
+    def __reduce__(self):
+        return self._function, self._arguments
+
+
+class _Blank(_Call):
+    """Makes an object without state: here of the class itself, elsewhere of that with its name."""
+
+    def __init__(self, kind: type):
+        super().__init__(getattr, _named(kind), "_blank")
+        self._kind = kind
+
+    def __call__(self):
+        return self._kind._blank()
+
+
+# Kept, so that a pickle holds each class once and its reader asks the loader once.
+@lru_cache(maxsize=256)
+def blank_of(kind: type) -> _Blank:
+    """What makes objects without state of a class with `_blank`, here and wherever it was pickled to."""
+    return _Blank(kind)
+
+
+def _named(kind: type):
+    """A class as pickle has to name it."""
+    if kind.__module__.partition(".")[0] != _LOADED_BY_EVALUATE:
+        return kind
+    return _Call(getattr, _module(kind.__module__), kind.__name__)
+
+
+@lru_cache(maxsize=256)
+def _module(name: str) -> _Call:
+    """A module of a script that evaluate loaded."""
+    from evaluate.loading import evaluation_module_factory  # Loaded already: it has made the module.
+
+    # The folder's name is that of the Space, behind its owner's.
+    script = name.split(".")[2].rpartition("--")[2]
+    path = Path(sys.modules[name].__file__).with_name(f"{script}.py")
+    # A full name is imported whatever stands beside it: there the loader is asked first.
+    return _Call(import_module, name, _Call(getattr, _Call(evaluation_module_factory, str(path)), "module_path"))
+
+
 # ---- metrics/utils/evaluation_labels.py
 
 """The rows of one evaluation of a Trainer, and what their labels tell of the dataset that they belong to.
@@ -801,7 +1176,7 @@ def label_rows(labels) -> list[bytes] | None:
     >>> label_rows([[5, 6, -100]]) == label_rows([[-100, 5, 6, -100]])
     True
     """
-    labels = array_of(first_of(labels) if isinstance(labels, tuple) else labels)
+    labels = array_of(first_of(labels) if isinstance(labels, tuple) else labels, "label_ids")
     if labels.ndim == 0 or labels.dtype.kind not in "biuf":
         return None
     mark, kind = (b"f", np.float64) if labels.dtype.kind == "f" else (b"i", np.int64)
@@ -878,8 +1253,13 @@ def first_of(values):
     return values
 
 
-def array_of(values) -> np.ndarray:
-    """A NumPy array of an array or tensor."""
+def array_of(values, place: str = "predictions") -> np.ndarray:
+    """A NumPy array of an array or tensor.
+
+    Raises:
+        TypeError: See `containers.check_readable`.
+    """
+    check_readable(values, place)
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         # NumPy has no bfloat16.
@@ -991,7 +1371,7 @@ def column_of(references, column=None, place: str = "references") -> list:
     >>> column_of({"a": [1, 2], "b": [3, 4]}, ("a", "b"))
     [(1, 3), (2, 4)]
     """
-    names = _column_names(references)
+    names = column_names(references)
     if names is None:
         if column is not None:
             raise ValueError(f"column is {column!r} and {place} are {describe(references)}, expected a dataset")
@@ -1000,7 +1380,9 @@ def column_of(references, column=None, place: str = "references") -> list:
     missing = [name for name in wanted if name not in names]
     if missing or not wanted:
         raise ValueError(f"column is {column!r}, expected one of {names}")
-    columns = [as_list(references[name], f"{place}[{name!r}]") for name in wanted]
+    # What a transform makes of the rows is for the model.
+    dataset = unformatted(references)
+    columns = [as_list(dataset[name], f"{place}[{name!r}]") for name in wanted]
     return columns[0] if isinstance(column, str) else list(zip(*columns))
 
 
@@ -1148,20 +1530,24 @@ def _of(one: EvaluationSet) -> str:
 def _wrong_number(sets: list[EvaluationSet], count: int) -> str:
     if len(sets) > 1:
         sizes = ", ".join(f"{len(one.references)} of {one.name!r}" for one in sets)
-        return f"{count} predictions came, expected as many as one set has rows of references: {sizes}"
+        return (f"{count} predictions came, expected as many as one set has rows of references: {sizes}. "
+                "Likely causes: dataloader_drop_last=True leaves rows out, DataParallel or a DistributedSampler gives "
+                "some twice")  # fmt: skip
     size = len(sets[0].references)
     if count < size:
         return (f"references[{count}] has no prediction: {count} predictions came for {size} rows of references"
-                f"{_of(sets[0])}")  # fmt: skip
+                f"{_of(sets[0])}. Likely causes: dataloader_drop_last=True leaves out the rows of the last batch, or "
+                "the dataset was filtered after the references were taken")  # fmt: skip
     return (f"predictions[{size}] has no reference: {count} predictions came for {size} rows of references"
-            f"{_of(sets[0])}. Bind those of the dataset that is evaluated")  # fmt: skip
+            f"{_of(sets[0])}. Bind those of the dataset that is evaluated; or rows came twice, with which "
+            "DataParallel or the DistributedSampler of several processes fills up the last batch")  # fmt: skip
 
 
 def _read(name, references, column, options: list[dict], bind: Callable) -> EvaluationSet:
     rows = column_of(references, column)
     if not rows:
         raise ValueError("references is empty, expected those of at least one row")
-    dataset = None if _column_names(references) is None else references
+    dataset = None if column_names(references) is None else references
     return EvaluationSet(name, bind(rows), options, dataset)
 
 
@@ -1181,21 +1567,13 @@ def _holds_sets(references, column) -> bool:
     """Whether a mapping is one of datasets, not of columns: without a column's name, or with datasets in it."""
     if not isinstance(references, Mapping):
         return False
-    return column is None or any(_column_names(value) is not None for value in references.values())
-
-
-def _column_names(references) -> list | None:
-    """The names of a dataset's columns; None where it is none."""
-    names = getattr(references, "column_names", None)
-    if names is None and (isinstance(references, Mapping) or hasattr(references, "columns")):
-        names = list(references)
-    return names if names is None else list(names)
+    return column is None or any(column_names(value) is not None for value in references.values())
 
 
 def _held(dataset, column, bind: Callable) -> list | None:
     """The references in the columns of that name, None where it has none."""
     wanted = [column] if isinstance(column, str) else column or []
-    names = _column_names(dataset) or []
+    names = column_names(dataset) or []
     if not wanted or any(name not in names for name in wanted):
         return None
     try:
@@ -1207,13 +1585,12 @@ def _held(dataset, column, bind: Callable) -> list | None:
 
 def _labels_of(dataset, size: int) -> list[bytes] | None:
     """The labels in a dataset's own column, as they are stored."""
-    name = next((name for name in ("labels", "label_ids") if name in (_column_names(dataset) or [])), None)
+    name = next((name for name in ("labels", "label_ids") if name in (column_names(dataset) or [])), None)
     if name is None:
         return None
-    # What a transform makes of them may change from one reading to the next.
-    dataset = dataset.with_format(None) if hasattr(dataset, "with_format") else dataset
     try:
-        labels = column_labels(as_list(dataset[name], name))
+        # What a transform makes of them may change from one reading to the next.
+        labels = column_labels(as_list(unformatted(dataset)[name], name))
     except TypeError:
         return None
     return labels if labels is not None and len(labels) == size else None
@@ -1250,44 +1627,70 @@ def watch(trainer, begin: Callable, end: Callable) -> None:
                if not hasattr(trainer, name)]  # fmt: skip
     if missing:
         raise TypeError(f"trainer is {describe(trainer)} without {missing[0]}, expected a Trainer of transformers")
-    made = WeakKeyDictionary()
-    trainer.get_eval_dataloader = _noting(trainer, trainer.get_eval_dataloader, made)
-    trainer.get_test_dataloader = _noting(trainer, trainer.get_test_dataloader, made)
-    trainer.evaluation_loop = _between(trainer.evaluation_loop, made, begin, end)
+    made = _Dataloaders()
+    trainer.get_eval_dataloader = _Noting(trainer.get_eval_dataloader, trainer, made)
+    trainer.get_test_dataloader = _Noting(trainer.get_test_dataloader, trainer, made)
+    trainer.evaluation_loop = _Between(trainer.evaluation_loop, made, begin, end)
 
 
-def _noting(trainer, original: Callable, made: WeakKeyDictionary) -> Callable:
-    @wraps(original)
-    def get(*args, **kwargs):
-        found = _asked(trainer, args[0] if args else next(iter(kwargs.values()), None))
-        loader = original(*args, **kwargs)
-        before = made.get(loader) if _is_key(loader) else None
+class _Dataloaders(Portable):
+    """What each dataloader that a Trainer made is of; a copy begins without, since they stay in their process."""
+
+    def __init__(self):
+        self._found = WeakKeyDictionary()
+
+    def __getstate__(self):
+        return {}
+
+    def __setstate__(self, state):
+        self.__init__()
+
+    def get(self, loader) -> Evaluated | None:
+        return self._found.get(loader) if _is_key(loader) else None
+
+    def put(self, loader, found: Evaluated) -> None:
+        if _is_key(loader):
+            self._found[loader] = found
+
+
+class _Noting(Portable):
+    """A Trainer's method that makes dataloaders, and notes what each is of.
+
+    A class, since what is defined inside a function cannot be pickled: a Trainer is, by a search of hyperparameters.
+    """
+
+    def __init__(self, original: Callable, trainer, made: _Dataloaders):
+        self.__wrapped__, self._trainer, self._made = original, trainer, made
+
+    def __call__(self, *args, **kwargs):
+        found = _asked(self._trainer, args[0] if args else next(iter(kwargs.values()), None))
+        loader = self.__wrapped__(*args, **kwargs)
+        before = self._made.get(loader)
         if before is not None and before.dataset is not found.dataset:
             raise ValueError("the Trainer would evaluate another dataset than it is asked for: with "
                              "dataloader_persistent_workers=True it keeps one dataloader for all that have no name in "
                              "its eval_dataset, expected False or names")  # fmt: skip
-        if _is_key(loader):
-            made[loader] = found
+        self._made.put(loader, found)
         return loader
 
-    return get
 
+class _Between(Portable):
+    """A Trainer's `evaluation_loop` between the two calls."""
 
-def _between(original: Callable, made: WeakKeyDictionary, begin: Callable, end: Callable) -> Callable:
-    @wraps(original)
-    def loop(dataloader, *args, **kwargs):
-        found = made.get(dataloader) if _is_key(dataloader) else None
+    def __init__(self, original: Callable, made: _Dataloaders, begin: Callable, end: Callable):
+        self.__wrapped__, self._made, self._begin, self._end = original, made, begin, end
+
+    def __call__(self, dataloader, *args, **kwargs):
+        found = self._made.get(dataloader)
         prefix = kwargs.get("metric_key_prefix", "")
         # So `evaluate({"a": dataset})` names what is not in the Trainer's own eval_dataset.
         if found is not None and found.name is None and prefix.startswith("eval_"):
             found = found._replace(name=prefix.removeprefix("eval_"))
-        begin(found)
+        self._begin(found)
         try:
-            return original(dataloader, *args, **kwargs)
+            return self.__wrapped__(dataloader, *args, **kwargs)
         finally:
-            end()
-
-    return loop
+            self._end()
 
 
 def _is_key(loader) -> bool:
@@ -1327,13 +1730,14 @@ def token_ids(logits, labels=None, shift: bool = False):
         logits: (rows, length, vocabulary), or a tuple or list that begins with them. Ids (rows, length), as from
             `predict_with_generate`, pass unchanged.
         labels: (rows, length); where they are -100 (padding, a prompt), so is the result. None leaves nothing out.
-        shift: For causal language models, whose place t predicts label t + 1.
+        shift: For causal language models, whose place t predicts label t + 1. Of more places than labels the last
+            ones are those of the labels: such models (GIT) put the image's places before the text's.
 
     Returns:
         Ids (rows, length), or (rows, length - 1) when shifted; a tensor when the logits are one.
 
     Raises:
-        ValueError: Labels and logits differ in shape.
+        ValueError: Labels and logits differ in shape, with more places than labels where not shifted.
 
     >>> token_ids(np.eye(3)[None], np.array([[5, 6, -100]])).tolist()
     [[0, 1, -100]]
@@ -1341,22 +1745,33 @@ def token_ids(logits, labels=None, shift: bool = False):
     logits = first_of(logits)
     if logits.ndim == 2:
         return logits
-    ids = logits.argmax(-1)
     labels = first_of(labels)
+    before = logits.shape[1] - labels.shape[1] if shift and labels is not None else 0
+    ids = logits[:, max(0, before) :].argmax(-1)
     if shift:
         ids, labels = ids[:, :-1], None if labels is None else labels[:, 1:]
     if labels is not None:
         if tuple(ids.shape) != tuple(labels.shape):
             raise ValueError(f"logits give ids of shape {tuple(ids.shape)} and labels are {tuple(labels.shape)}, "
-                             "expected one label per place")  # fmt: skip
+                             "expected one label per place (of a model that puts an image's places before the text, "
+                             "shift=True leaves these out)")  # fmt: skip
         ids[labels == IGNORED] = IGNORED
     return ids
 
 
-class ComputeMetrics:
+class TokenIds(Portable):
+    """`token_ids` as an object: a function of a metric that evaluate loaded could not be pickled for a new process."""
+
+    def __call__(self, logits, labels=None, shift: bool = False):
+        """See `token_ids`."""
+        return token_ids(logits, labels, shift)
+
+
+class ComputeMetrics(Portable):
     """A callable for Trainer and Seq2SeqTrainer, whole or with `batch_eval_metrics=True`.
 
-    `metric.compute_metrics(...)` makes one and says what the arguments are.
+    `metric.compute_metrics(...)` makes one and says what the arguments are. A copy, or what is pickled, begins
+    without the rows of an evaluation.
     """
 
     def __init__(
@@ -1434,8 +1849,14 @@ class ComputeMetrics:
         self._rows = Evaluation(None if self._embeddings else self._read, self._check_labels is not False)
 
     def __getstate__(self):
-        # Which dataset a Trainer evaluates means nothing in another process.
-        return {**self.__dict__, "_evaluated": None}
+        # What a Trainer evaluates means nothing in another process.
+        state = {**self.__dict__, "_evaluated": None}
+        del state["_rows"]
+        return state
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self.reset()
 
     def __call__(self, eval_prediction, compute_result: bool = True) -> dict[str, float]:
         """Takes the rows of a batch, or of all; scores all of them once, after the last.
@@ -1670,6 +2091,13 @@ def _group(references) -> list:
 """
 
 
+# What an instance of evaluate has that means nothing in another: its bound methods, and the rows it writes.
+_OF_ONE_INSTANCE = (
+    *("compute", "add", "add_batch", "writer", "buf_writer", "data", "cache_file_name"),
+    *("filelock", "rendez_vous_lock", "filelocks", "file_paths"),
+)
+
+
 def features_of(*items) -> list:
     """The schemas of a metric: for each kind of item (a feature of datasets), several references per sample or one."""
     import datasets  # Takes a second, which the scores alone do not need.
@@ -1681,14 +2109,18 @@ def features_of(*items) -> list:
     ]
 
 
-class Checked:
+class Checked(Portable):
     """Mixin in front of `evaluate.Metric`: checks every item, scores without an Arrow round trip, leaves no lock.
+
+    A metric can be pickled and copied; the rows that were added go along, under a file and lock of the copy's own.
 
     A metric defines `_info`, `_compute` and `_scorer`, the class of its Scorer.
     """
 
     _scorer: type[BaseScorer]
     _last_signature = None
+    # For the Trainer's argument of that name: keeps the likeliest tokens alone, see `trainer.token_ids`.
+    preprocess_logits_for_metrics = TokenIds()
 
     def _check(self, predictions, references) -> tuple[list, list]:
         return self._scorer().read(predictions, references)
@@ -1721,17 +2153,23 @@ class Checked:
         predictions, references = self._stored(*self._check(predictions, references))
         try:
             super().add_batch(predictions=predictions, references=references, **kwargs)
+        except (OverflowError, UnicodeEncodeError) as error:
+            self.reset()
+            raise ValueError(not_stored({"predictions": predictions, "references": references})) from error
         except BaseException:
             self.reset()
             raise
 
-    def add(self, *, prediction=None, reference=None, **kwargs):
-        """Checks and stores one sample."""
+    def add(self, *, prediction=None, reference=None, predictions=None, references=None, **kwargs):
+        """Checks and stores one sample; `predictions` and `references`, as evaluate writes it, mean the same here."""
+        prediction = _one_of("prediction", prediction, predictions)
+        reference = _one_of("reference", reference, references)
         self.add_batch(predictions=[prediction], references=[reference], **kwargs)
 
     def compute_metrics(
         self,
         tokenizer=None,
+        /,
         references=None,
         column=None,
         also=(),
@@ -1752,7 +2190,9 @@ class Checked:
         a single set is neither confirmed nor contradicted, a warning.
 
         Args:
-            tokenizer: A tokenizer or processor with `batch_decode`; None for embeddings.
+            tokenizer: The model's tokenizer or processor, with `batch_decode`; None for embeddings. Passed first, it
+                leaves `tokenizer="char"` for the option of `compute` with that name; `tokenizer=` with `batch_decode`
+                is the model's too.
             references: Those of each row of the evaluation dataset in its order, or the dataset itself. For
                 embeddings the image's id, or the ids of image and text; int or str. For several evaluation datasets
                 a mapping of their names in `eval_dataset` to either. A mapping of names of columns to lists is a
@@ -1776,13 +2216,13 @@ class Checked:
         Raises:
             ValueError, TypeError: A row has no reference, or an option is unknown.
         """
+        if hasattr(options.get("tokenizer"), "batch_decode"):
+            if tokenizer is not None:
+                raise TypeError(f"tokenizer={describe(options['tokenizer'])} stands beside {describe(tokenizer)}, "
+                                "expected one model's tokenizer, and as tokenizer= the option of compute")  # fmt: skip
+            tokenizer = options.pop("tokenizer")
         asked = (also, strip_prompt, postprocess, check_labels)
         return ComputeMetrics(self, tokenizer, references, column, *asked, options)
-
-    @staticmethod
-    def preprocess_logits_for_metrics(logits, labels=None, shift=False):
-        """For the Trainer's argument of that name: keeps the likeliest tokens alone, see `trainer.token_ids`."""
-        return token_ids(logits, labels, shift)
 
     def _bind(self, references) -> list:
         """The references of a Trainer's evaluation dataset, checked."""
@@ -1804,6 +2244,61 @@ class Checked:
                 if os.path.exists(file):
                     os.remove(file)
 
+    @classmethod
+    def _blank(cls):
+        # evaluate binds methods to an instance where it is made.
+        return cls()
+
+    def __getstate__(self):
+        import evaluate  # Takes seconds; this instance is one of its classes.
+
+        state = {name: value for name, value in vars(self).items() if name not in _OF_ONE_INSTANCE}
+        # The default folder is another one on another machine.
+        if self._data_dir_root == os.path.expanduser(evaluate.config.HF_METRICS_CACHE):
+            del state["_data_dir_root"], state["data_dir"]
+        return {**state, "rows": self._added_rows()}
+
+    def __setstate__(self, state):
+        rows = state.pop("rows")
+        vars(self).update(state)
+        os.makedirs(self.data_dir, exist_ok=True)
+        if rows is not None:
+            self._write(rows)
+
+    def _added_rows(self):
+        """The rows that were added as an Arrow table, None where there are none.
+
+        Raises:
+            ValueError: They are a part of what several processes add.
+        """
+        import pyarrow  # Takes time, for Parquet and Arrow alone.
+
+        if self.writer is None:
+            return None
+        if self.num_process > 1:
+            raise ValueError(f"{len(self)} rows were added in process {self.process_id} of {self.num_process}, which "
+                             "the others wait for: expected compute() or reset() before the metric is pickled or "
+                             "copied")  # fmt: skip
+        try:
+            # A stream can be read once it is closed, and then is written anew.
+            self.writer.finalize()
+            written = self.buf_writer.getvalue() if self.keep_in_memory else self.cache_file_name
+            with pyarrow.input_stream(written) as stream:
+                rows = pyarrow.ipc.open_stream(stream).read_all()
+            self._write(rows)
+        except BaseException:
+            self.reset()
+            raise
+        return rows
+
+    def _write(self, rows) -> None:
+        """Begins to write with rows that were read."""
+        if self.cache_file_name is None and not self.keep_in_memory:
+            # The original has locked the usual file, for which evaluate would wait a second.
+            self.cache_file_name, self.filelock = self._create_cache_file(timeout=0)
+        self._init_writer()
+        self.writer.write_table(rows)
+
     def _scored(self, scorer: BaseScorer, found: Found, asked: Asked) -> dict:
         """What `compute` returns; notes how it was made. Intervals of few samples come with a warning."""
         if asked.confidence_level is not None:
@@ -1818,6 +2313,14 @@ class Checked:
         if self._last_signature and not options:
             return self._last_signature
         return self._scorer(**options).signature()
+
+
+def _one_of(name: str, value, other):
+    """What was passed under one of two names, `name` and its plural."""
+    if (value is None) == (other is None):
+        found = f"{name} is missing" if value is None else f"{name} and {name}s are both given"
+        raise ValueError(f"{found}, expected one {name} (as {name}= or {name}s=)")
+    return other if value is None else value
 
 
 # ---- metrics/utils/ptb_tables.py
@@ -2828,6 +3331,1115 @@ def caption_counts(
     sample = np.repeat(np.arange(len(references), dtype=np.int32), captions_per_sample)
     vocabulary = encoder.vocabulary
     return CaptionCounts(sample, lengths, count_ngrams(tokens, lengths, n, len(vocabulary), sample), vocabulary)
+
+
+# ---- metrics/files/text_files.py
+
+"""Text files that nobody checked before: UTF-8, with or without a mark, and whatever else stands under the name."""
+
+
+# How long a pipe without a writer is waited for.
+_PIPE_SECONDS = 3.0
+_CHUNK_BYTES = 1 << 20
+# UTF-32 first, since its mark begins with that of UTF-16.
+_OTHER_KINDS = {
+    b"\xff\xfe\x00\x00": "UTF-32",
+    b"\x00\x00\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+    b"\x1f\x8b": "compressed (gzip)",
+    b"PK\x03\x04": "compressed (zip)",
+    b"BZh": "compressed (bzip2)",
+    b"\xfd7zXZ\x00": "compressed (xz)",
+    b"\x28\xb5\x2f\xfd": "compressed (zstd)",
+    b"PAR1": "Parquet",
+}
+_MARK = b"\xef\xbb\xbf"
+
+
+def read_text(path: str) -> str:
+    """Reads a text file, or a pipe that somebody writes to.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its text, without a byte-order mark.
+
+    Raises:
+        ValueError: It is no file, or its content is no UTF-8 text; the message names the path, and the line.
+        OSError: It cannot be opened.
+    """
+    check_is_file(path, pipes=True)
+    content = _read_bytes(path)
+    if not content.strip():
+        raise ValueError(f"{path} is empty, expected a text")
+    return decode_text(content, path)
+
+
+def check_is_file(path: str, pipes: bool = False) -> None:
+    """Checks that a path leads to a file, which ends: a device may not.
+
+    Args:
+        path: The path.
+        pipes: Whether a pipe will do.
+
+    Raises:
+        ValueError: It leads to something else.
+        OSError: There is nothing, or it may not be looked at.
+    """
+    mode = os.stat(path).st_mode
+    if stat.S_ISREG(mode) or (pipes and stat.S_ISFIFO(mode)):
+        return
+    kind = "a folder" if stat.S_ISDIR(mode) else "a pipe" if stat.S_ISFIFO(mode) else "a device or socket"
+    raise ValueError(f"{path} is {kind}, expected a file")
+
+
+def decode_text(content: bytes, path: str, line: int | None = None) -> str:
+    """Decodes a text, or a line of one.
+
+    Args:
+        content: The bytes.
+        path: Where they stand, for messages.
+        line: Number of the line that they are; None of a whole file.
+
+    Raises:
+        ValueError: They are no UTF-8 text; the message names the path and the line.
+    """
+    is_start = line is None or line == 1
+    if is_start:
+        kind = next((kind for start, kind in _OTHER_KINDS.items() if content.startswith(start)), None)
+        if kind is not None:
+            raise ValueError(f"{path} is {kind}, expected a text in UTF-8")
+        content = content.removeprefix(_MARK)
+    place = content.find(b"\0")
+    if place >= 0:
+        raise ValueError(f"{path}, line {_line(content, place, line)} holds a NUL byte, as UTF-16 does, expected a "
+                         "text in UTF-8")  # fmt: skip
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        where = _line(content, error.start, line)
+        found = f"byte 0x{content[error.start]:02x} ({error.reason})"
+        raise ValueError(f"{path}, line {where} is not UTF-8: {found}") from None
+
+
+def _line(content: bytes, place: int, first: int | None) -> int:
+    return content.count(b"\n", 0, place) + (first or 1)
+
+
+def _read_bytes(path: str) -> bytes:
+    # Without O_NONBLOCK to open a pipe waits until somebody writes, perhaps for ever.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with open(descriptor, "rb", buffering=0) as file:
+        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            start = _first_of_pipe(descriptor)
+            os.set_blocking(descriptor, True)
+            return start + file.readall()
+        return file.readall()
+
+
+def _first_of_pipe(descriptor: int) -> bytes:
+    """The first bytes of a pipe: none where nobody writes, or where a writer takes its time."""
+    until = time.monotonic() + _PIPE_SECONDS
+    while time.monotonic() < until:
+        try:
+            found = os.read(descriptor, _CHUNK_BYTES)
+        except BlockingIOError:
+            return b""  # There is a writer: it is waited for as long as it takes.
+        if found:
+            return found
+        time.sleep(0.02)
+    return b""
+
+
+# ---- metrics/files/json_text.py
+
+"""JSON as a text that nobody checked before: UTF-8 with or without a mark, and no key twice; and JSON that is written.
+
+What is no JSON by the standard is refused although Python reads it: NaN and Infinity, and halves of surrogate pairs,
+which no text in UTF-8 can hold. What is written has null in their place.
+"""
+
+
+class DoubledKey(ValueError):
+    """An object of a JSON file has a key twice, so that one of two values would be lost."""
+
+
+class NoJsonNumber(ValueError):
+    """NaN or Infinity, which Python reads and JSON does not have."""
+
+
+# Escapes in the order in which they stand, so that the second of two backslashes begins none: a pair of surrogates, a
+# lone one (in the group), any other.
+_ESCAPES = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+_MAY_BE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def unique_keys(pairs: list[tuple[str, object]]) -> dict:
+    """An object of a JSON file, for `object_pairs_hook`.
+
+    Raises:
+        DoubledKey: A key stands in it twice; the message names it.
+
+    >>> json.loads('{"1": "a cat", "2": "a dog"}', object_pairs_hook=unique_keys)
+    {'1': 'a cat', '2': 'a dog'}
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
+        raise DoubledKey(f"the key {brief(twice)} stands twice in one object, expected once")
+    return found
+
+
+def read_json(path: str):
+    """Reads a JSON file.
+
+    Raises:
+        ValueError: It is no file, or not JSON, or not UTF-8, or an object in it has a key twice.
+        OSError: It cannot be opened.
+    """
+    return _parse(read_text(path), path, "is not a JSON file")
+
+
+def read_json_line(content: bytes, path: str, number: int):
+    """Reads a line of a JSON Lines file.
+
+    Args:
+        content: The line.
+        path: Of the file, for messages.
+        number: Of the line, from 1.
+
+    Raises:
+        ValueError: As `read_json`; the message names the path and the line.
+    """
+    place = f"{path}, line {number}"
+    return _parse(decode_text(content, path, number).rstrip("\r\n"), place, "is no JSON")
+
+
+def _parse(text: str, place: str, no_json: str):
+    try:
+        content = json.loads(text, object_pairs_hook=unique_keys, parse_constant=_refuse)
+    except (DoubledKey, NoJsonNumber) as error:
+        raise ValueError(f"{place}: {error}") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}" if "\n" in text else f"column {error.colno}"
+        raise ValueError(f"{place} {no_json}: {error.msg} at {where}") from None
+    except RecursionError:
+        raise ValueError(f"{place} {no_json}: it is nested too deeply") from None
+    except ValueError:
+        # Python reads none of more digits, as that takes time that grows with their square.
+        raise ValueError(f"{place} holds an integer of thousands of digits, expected fewer") from None
+    _check_surrogates(text, place)
+    return content
+
+
+def _refuse(name: str):
+    raise NoJsonNumber(f"{name} stands in it, expected a number that JSON has, or null")
+
+
+def _check_surrogates(text: str, place: str) -> None:
+    if not _MAY_BE_SURROGATE.search(text):
+        return
+    for found in _ESCAPES.finditer(text):
+        if found[1] is not None:
+            line = f", line {text.count(chr(10), 0, found.start()) + 1}" if "\n" in text.rstrip() else ""
+            raise ValueError(f"{place}{line}: \\{found[1]} is half of a character, expected both halves")
+
+
+def json_text(content, indent: int | None = 2) -> str:
+    """JSON of what is written: null where there is no number, since JSON has neither NaN nor infinity.
+
+    >>> print(json_text({"score": float("nan")}, indent=None))
+    {"score": null}
+    """
+    try:
+        return _encoder(indent).encode(content)
+    except ValueError:
+        # To look first would take longer than to write.
+        return _encoder(indent).encode(without_nan(content))
+
+
+@lru_cache(maxsize=4)
+def _encoder(indent: int | None) -> json.JSONEncoder:
+    # To make one for each line of a file would take as long again.
+    return json.JSONEncoder(indent=indent, allow_nan=False)
+
+
+def without_nan(content):
+    """The same dicts and lists with None for each NaN and infinity.
+
+    >>> without_nan({"interval": [float("nan"), 1.0]})
+    {'interval': [None, 1.0]}
+    """
+    if isinstance(content, dict):
+        return {key: without_nan(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [without_nan(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
+
+
+# ---- metrics/files/npy_headers.py
+
+"""The header of a .npy array, by itself or in a .npz archive: what it holds, before a byte of it is read.
+
+NumPy evaluates the header as Python and believes it. Here it is matched against the one form that arrays of numbers
+have, and compared with the bytes that are there; no header can ask for code, nesting or memory.
+"""
+
+
+_MAGIC = b"\x93NUMPY"
+# Of NumPy itself.
+_LONGEST_HEADER, _MOST_AXES = 10_000, 32
+_ENTRY = re.compile(
+    r"""\s*(['"])(descr|fortran_order|shape)\1\s*:\s*(\([^()]*\)|'[^']*'|"[^"]*"|True|False)\s*(,|(?=}))"""
+)
+_AT_END = re.compile(r"\s*}\s*")
+# Bytes in an order that is named, or single; numbers of these kinds and widths.
+_NUMBERS = re.compile(r"[<>=|]?(b1|[iu][1248]|f(2|4|8|16)|c(8|16|32))")
+# Python 2 wrote long integers with an L.
+_SHAPE = re.compile(r"\(\s*(\d{1,19}L?\s*,\s*)*(\d{1,19}L?\s*)?\)")
+
+
+class NpyHeader(NamedTuple):
+    """What a .npy array holds.
+
+    Attributes:
+        dtype: Of its numbers.
+        shape: Its dimensions.
+        order: "C", or "F" where the first dimension runs fastest.
+        start: Where its numbers begin, in bytes.
+    """
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    order: str
+    start: int
+
+    @property
+    def nbytes(self) -> int:
+        """What its numbers take, which no overflow makes smaller."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def check_size(self, size: int) -> None:
+        """Compares the header with the bytes of the whole.
+
+        Raises:
+            ValueError: There are more or fewer.
+        """
+        if self.start + self.nbytes != size:
+            raise ValueError(f"it has {size} bytes, and its header of {self.dtype.str} in the shape "
+                             f"{self.shape} tells of {self.start + self.nbytes}")  # fmt: skip
+
+
+def read_npy_header(file: BinaryIO) -> NpyHeader:
+    """Reads the header of a .npy array from the beginning of a binary file.
+
+    Raises:
+        ValueError: It is none, or of an array of anything but numbers.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> np.save(file, np.zeros((2, 3), np.float32))
+    >>> read_npy_header(io.BytesIO(file.getvalue()))
+    NpyHeader(dtype=dtype('float32'), shape=(2, 3), order='C', start=128)
+    """
+    begin = file.read(len(_MAGIC) + 2)
+    if begin[: len(_MAGIC)] != _MAGIC:
+        raise ValueError(f"it begins with {begin!r}, expected {_MAGIC!r}")
+    width = {b"\1\0": 2, b"\2\0": 4, b"\3\0": 4}.get(begin[len(_MAGIC) :])
+    if width is None:
+        raise ValueError(f"its version is {tuple(begin[len(_MAGIC) :])}, expected (1, 0), (2, 0) or (3, 0)")
+    length = int.from_bytes(file.read(width), "little")
+    if length > _LONGEST_HEADER:
+        raise ValueError(f"its header has {length} bytes, expected at most {_LONGEST_HEADER}")
+    text = file.read(length)
+    if len(text) < length:
+        raise ValueError(f"it ends in its header, which has {length} bytes")
+    dtype, order, shape = _content(text.decode("latin1"))
+    return NpyHeader(dtype, shape, order, len(begin) + width + length)
+
+
+def _content(text: str) -> tuple[np.dtype, str, tuple[int, ...]]:
+    entries, place = {}, 1
+    while text.startswith("{") and (match := _ENTRY.match(text, place)) and match[2] not in entries:
+        entries[match[2]], place = match[3], match.end()
+    if len(entries) < 3 or not _AT_END.fullmatch(text, place) or entries["fortran_order"] not in ("True", "False"):
+        raise ValueError(f"its header is {describe(text)}, expected descr, fortran_order and shape of numbers")
+    kind = entries["descr"][1:-1]
+    if entries["descr"][0] not in "'\"" or not _NUMBERS.fullmatch(kind):
+        raise ValueError(f"it holds the type {describe(kind)}, expected numbers")
+    return np.dtype(kind), "F" if entries["fortran_order"] == "True" else "C", _shape(entries["shape"])
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    numbers = tuple(map(int, re.findall(r"\d+", text))) if _SHAPE.fullmatch(text) else None
+    # (3) is a number in Python.
+    if numbers is None or len(numbers) > _MOST_AXES or (numbers and "," not in text):
+        raise ValueError(f"its shape is {describe(text)}, expected up to {_MOST_AXES} whole numbers")
+    return numbers
+
+
+# ---- metrics/files/arrays.py
+
+"""Files that hold arrays of numbers: .npz, and memory-mapped .npy and .safetensors (without the package of that name).
+
+None can run code: arrays of Python objects are refused. No header is believed before it is compared with the bytes
+that are there.
+"""
+
+
+_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2",
+          "I8": "i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1"}  # fmt: skip
+# Of the format of safetensors.
+_LONGEST_DESCRIPTION = 100_000_000
+_MOST_DIMENSIONS = 32
+# A packed array may be so many times as long as its file, and any archive may unpack to so many bytes.
+_MOST_PACKED, _ALWAYS_UNPACKED = 100, 1 << 26
+_PORTION = 1 << 20
+# What a damaged archive can raise while it is read; that it cannot be opened is another thing.
+_ARCHIVE_ERRORS = (
+    *(ValueError, TypeError, EOFError, OSError, RuntimeError, OverflowError, MemoryError, IndexError),
+    *(struct.error, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error),
+)
+
+
+def open_array(path: str) -> np.ndarray:
+    """Opens an array without reading it.
+
+    Args:
+        path: A .npy or .safetensors file; of several tensors in one file, FILE:NAME.
+
+    Returns:
+        The array, memory-mapped; of bfloat16, which NumPy does not know, a float32 copy.
+
+    Raises:
+        ValueError: The file is no such file, or holds several tensors and none was named.
+        OSError: It cannot be read.
+    """
+    file, _, name = path.rpartition(":") if not os.path.exists(path) and ".safetensors:" in path else (path, "", "")
+    if file.endswith(".npy"):
+        return _npy(file)
+    if file.endswith(".safetensors"):
+        return _tensor(file, name)
+    raise ValueError(f"{path} is of an unknown kind, expected .npy or .safetensors")
+
+
+def _npy(path: str) -> np.ndarray:
+    with open(path, "rb") as file:
+        try:
+            header = read_npy_header(file)
+            header.check_size(os.fstat(file.fileno()).st_size)
+            return np.memmap(file, header.dtype, "r", header.start, header.shape, header.order)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise ValueError(f"{path} is no readable .npy file: {error}") from None
+
+
+def read_npz(source: str | BinaryIO, max_bytes: int | None = None) -> dict[str, np.ndarray]:
+    """Reads all arrays of a .npz archive; how long they are is known before the first is unpacked.
+
+    Args:
+        source: Its path, or a binary file that is open.
+        max_bytes: What the arrays may take in memory together. None takes 64 MiB, or 100 times what the archive takes
+            where that is more: enough for arrays that anyone saved, and too little for a bomb.
+
+    Returns:
+        Name -> array.
+
+    Raises:
+        ValueError: It is no such archive, or holds anything but arrays of numbers, or more than that.
+        OSError: It cannot be opened.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> np.savez(file, x=np.arange(3))
+    >>> read_npz(file)
+    {'x': array([0, 1, 2])}
+    >>> unpacked_bytes(file)
+    152
+    """
+    return _with_archive(source, lambda archive: {
+        name: _unpacked(archive, member) for name, member in _members(archive, max_bytes).items()
+    })  # fmt: skip
+
+
+def unpacked_bytes(source: str | BinaryIO) -> int:
+    """What the arrays of a .npz archive take once unpacked, as its directory says; `read_npz` holds it to that.
+
+    Raises:
+        ValueError, OSError: As `read_npz`.
+    """
+    return _with_archive(source, lambda archive: sum(m.file_size for m in _members(archive, math.inf).values()))
+
+
+def _with_archive(source, use):
+    if hasattr(source, "read"):
+        return _use_archive(source, source, use)
+    with open(source, "rb") as file:
+        return _use_archive(file, source, use)
+
+
+def _use_archive(file: BinaryIO, name, use):
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return use(archive)
+    except _ARCHIVE_ERRORS as error:
+        raise ValueError(f"{name} is no readable .npz file: {str(error) or type(error).__name__}") from None
+
+
+def _members(archive: zipfile.ZipFile, max_bytes: float | None) -> dict[str, zipfile.ZipInfo]:
+    """The arrays of an archive by name; raises a ValueError where they are anything that NumPy does not write."""
+    members = {}
+    for member in archive.infolist():
+        name = member.orig_filename.removesuffix(".npy")
+        if name == member.orig_filename or name in members or not name.isprintable() or set(name) & set("/\\:"):
+            raise ValueError(f"it holds {describe(member.orig_filename)}, expected arrays NAME.npy, each once")
+        stored = member.compress_type == zipfile.ZIP_STORED and member.compress_size == member.file_size
+        if member.flag_bits & 1 or not (stored or member.compress_type == zipfile.ZIP_DEFLATED):
+            raise ValueError(f"{describe(name)} is encrypted or packed by another way than NumPy's")
+        members[name] = member
+    size = archive.fp.seek(0, os.SEEK_END)
+    if sum(member.compress_size for member in members.values()) > size:
+        raise ValueError(f"its arrays overlap in its {size} bytes")
+    most = max(_ALWAYS_UNPACKED, _MOST_PACKED * size) if max_bytes is None else max_bytes
+    unpacked = sum(member.file_size for member in members.values())
+    if unpacked > most:
+        raise ValueError(f"it unpacks to {unpacked} bytes, expected at most {most}")
+    return members
+
+
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    with archive.open(member) as file:
+        header = read_npy_header(file)
+        header.check_size(member.file_size)
+        numbers = np.empty(header.nbytes, np.uint8)
+        for start in range(0, len(numbers), _PORTION):
+            portion = numbers[start : start + _PORTION]
+            if file.readinto(portion) != len(portion):
+                raise ValueError(f"{describe(member.filename)} ends too early")
+        # At the end of an array its checksum is looked at.
+        file.read(1)
+    return numbers.view(header.dtype).reshape(header.shape, order=header.order)
+
+
+def _tensor(path: str, name: str) -> np.ndarray:
+    tensors, start = _description(path)
+    if not name and len(tensors) == 1:
+        (name,) = tensors
+    if name not in tensors:
+        raise ValueError(f"{path} holds {_listed(tensors)}, expected one of them: {path}:NAME")
+    kind, shape, (begin, end) = tensors[name]
+    if kind not in _TYPES:
+        raise ValueError(f"{path}: {_listed([name])} is of {describe(kind)}, expected a tensor of numbers")
+    dtype, size = np.dtype(_TYPES[kind]), os.path.getsize(path) - start
+    if end - begin != dtype.itemsize * math.prod(shape) or end > size:
+        raise ValueError(f"{path}: the size of {_listed([name])} is not that of its shape {describe(shape)}")
+    last = max(end for _, _, (_, end) in tensors.values())
+    if last != size:
+        raise ValueError(f"{path} has {size} bytes of tensors, and describes {last}")
+    array = np.memmap(path, dtype, "r", start + begin, tuple(shape))
+    return (array.astype(np.uint32) << 16).view(np.float32) if kind == "BF16" else array
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Names from a file: as many as anyone reads, in one line."""
+    names = sorted(names)
+    shown = [name if name.isprintable() and len(name) <= 60 else ascii(name[:60]) for name in names[:10]]
+    return ", ".join(shown) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+
+
+def _description(path: str) -> tuple[dict[str, tuple], int]:
+    """Type, shape and place of every tensor, and where their data begin: a length in 8 bytes, then JSON, then data."""
+    with open(path, "rb") as file:
+        size, left = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size - 8
+        text = file.read(size) if size <= min(left, _LONGEST_DESCRIPTION) else b""
+    try:
+        header = json.loads(text.decode(), object_pairs_hook=unique_keys)
+    except DoubledKey as error:
+        raise ValueError(f"{path}: {error}") from error
+    except (ValueError, RecursionError):
+        header = None
+    if not isinstance(header, dict):
+        raise ValueError(f"{path} is no safetensors file: it does not begin with a description of its tensors")
+    tensors = {name: _entry(path, name, entry) for name, entry in header.items() if name != "__metadata__"}
+    _check_places(path, tensors)
+    return tensors, 8 + size
+
+
+def _entry(path: str, name: str, entry) -> tuple[str, list[int], list[int]]:
+    found = [entry.get(key) for key in ("dtype", "shape", "data_offsets")] if isinstance(entry, dict) else [None] * 3
+    kind, shape, offsets = found
+    whole = all(isinstance(part, list) and all(type(n) is int and 0 <= n < 1 << 63 for n in part)
+                for part in (shape, offsets))  # fmt: skip
+    if not isinstance(kind, str) or not whole or len(shape) > _MOST_DIMENSIONS or len(offsets) != 2:
+        raise ValueError(f"{path}: {_listed([name])} is described by {describe(list(found))}, expected a tensor of "
+                         "numbers: its type, shape and two offsets")  # fmt: skip
+    return kind, shape, offsets
+
+
+def _check_places(path: str, tensors: dict[str, tuple]) -> None:
+    """Raises a ValueError where tensors overlap or leave a hole, which the format allows nobody."""
+    place = 0
+    for (begin, end), name in sorted((offsets, name) for name, (_, _, offsets) in tensors.items()):
+        if begin != place or end < begin:
+            raise ValueError(f"{path}: {_listed([name])} lies at {[begin, end]}, expected it to begin at {place}, "
+                             "where the tensor before it ends")  # fmt: skip
+        place = end
+
+
+# ---- metrics/utils/whole_files.py
+
+"""Files that are written as a whole or not at all: beside, under a name of their own, and renamed at the end."""
+
+
+# Of the file's name, so that the longer one is no name that a file system refuses.
+_KEPT_OF_NAME = 50
+
+
+@contextmanager
+def written_whole(path: str | os.PathLike) -> Iterator[str]:
+    """A name to write to; what stands there gets the file's name when the block ends without an error.
+
+    Until then a file that is there stays as it was, and whatever ends the block early leaves nothing behind. A link
+    stays a link, and a file keeps its permissions. What is no file (a pipe, `/dev/stdout`) is written to as it is.
+
+    Args:
+        path: The file's name.
+
+    Yields:
+        The name to write to, in the same folder.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    target = os.path.realpath(path)
+    if os.path.exists(target) and not os.path.isfile(target):
+        yield os.fspath(path)
+        return
+    folder, name = os.path.split(target)
+    part = os.path.join(folder, f"{name[:_KEPT_OF_NAME]}.{uuid.uuid4().hex[:16]}.part")
+    mode = _mode(target)
+    try:
+        yield part
+        _to_disk(part, mode)
+        os.replace(part, target)
+        _sync_folder(folder)
+    finally:
+        if os.path.exists(part):
+            os.remove(part)
+
+
+@contextmanager
+def written_bytes(path: str | os.PathLike) -> Iterator[BinaryIO]:
+    """A binary file to write to, which gets its name as `written_whole` says.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    with written_whole(path) as part, open(part, "wb") as file:
+        yield file
+
+
+def write_text(path: str | os.PathLike, text: str) -> None:
+    """Writes a text as UTF-8, with line ends as they are; half of a surrogate pair as its escape.
+
+    Raises:
+        OSError: It cannot be written; a file that is there stays as it was.
+    """
+    with written_whole(path) as part, open(part, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        file.write(text)
+
+
+def _mode(path: str) -> int | None:
+    """The permissions of a file that is there already.
+
+    Raises:
+        PermissionError: It may not be written: to rename over it would need no such permission.
+    """
+    if not os.path.exists(path):
+        return None
+    if not os.access(path, os.W_OK):
+        raise PermissionError(f"{path} may not be written")
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+def _to_disk(path: str, mode: int | None) -> None:
+    # Else a machine that fails may know the new name, but not yet what stands under it.
+    with open(path, "r+b") as file:
+        os.fsync(file.fileno())
+    if mode is not None:
+        os.chmod(path, mode)
+
+
+def _sync_folder(folder: str) -> None:
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return  # Windows opens no folders.
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        pass  # Some network file systems sync none.
+    finally:
+        os.close(descriptor)
+
+
+# ---- metrics/files/pickled_values.py
+
+"""The values of a pickle of plain data, made without a class that the file could call or alter."""
+
+
+# No caption has such n-grams. So few tokens, none of them a number with a fraction or a tuple, leave no room for
+# thousands of tuples of one hash, nor for tuples that share others until one hash takes for ever.
+_LONGEST_TUPLE = 10
+# Keys that are set before doubled ones are looked for.
+_KEYS_AT_ONCE = 2000
+_TOKENS, _KEYS = {str, int}, {str, tuple}
+_CONTAINERS = {("collections", name) for name in ("defaultdict", "OrderedDict", "Counter")}
+# What a defaultdict makes of a missing key: needed by nobody who reads it.
+_FACTORIES = {
+    (module, name)
+    for module in ("builtins", "__builtin__")
+    for name in ("int", "long", "float", "str", "unicode", "list", "tuple", "dict", "set")
+}
+
+
+class _Name:
+    """Stands for a class that a pickle asks for, and is none."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+
+_NAMES = {key: _Name(key[1]) for key in _CONTAINERS | _FACTORIES}
+
+
+def plain_name(module, name) -> _Name:
+    """What stands for a class; raises a ValueError where it is none of the plain ones."""
+    if type(module) is not str or type(name) is not str:
+        raise ValueError("the pickle asks for something without a name, expected plain containers and numbers only")
+    if (module, name) not in _NAMES:
+        shown = f"{module}.{name}"
+        shown = shown if shown.isprintable() and len(shown) <= 80 else ascii(shown[:80])
+        raise ValueError(f"the pickle asks for {shown}, expected plain containers and numbers only")
+    return _NAMES[module, name]
+
+
+def filled_container(name, arguments) -> dict:
+    """What a call of a container of collections makes, as a dict; raises a ValueError for other calls."""
+    made, kind = {}, name.name if type(name) is _Name else None
+    content = arguments[0] if type(arguments) is tuple and len(arguments) == 1 else ()
+    if kind == "defaultdict" and (arguments == () or type(content) is _Name):
+        return made
+    if kind == "Counter" and (arguments == () or type(content) is dict):
+        return content or made
+    if kind == "OrderedDict" and (arguments == () or type(content) is list):
+        if any(type(pair) is not list or len(pair) != 2 for pair in content):
+            raise ValueError("the pickle fills an OrderedDict from anything but pairs")
+        set_items(made, [part for pair in content for part in pair])
+        # Filled from one list again and again, a short file would hold as many as it has calls.
+        if content:
+            content.clear()
+        return made
+    raise ValueError(f"the pickle calls {kind or kind_of(name)}, expected empty or filled containers")
+
+
+def token_tuple(items: list) -> tuple:
+    """A tuple of tokens, or of the one argument of a call; raises a ValueError where it is neither."""
+    kinds = set(map(type, items))
+    is_gram = kinds <= _TOKENS and len(items) <= _LONGEST_TUPLE
+    is_argument = len(items) == 1 and kinds <= {_Name, dict, list}
+    if not is_gram and not is_argument:
+        found = ", ".join(sorted({kind_of(item) for item in items}))
+        raise ValueError(f"the pickle holds a tuple of {len(items)} of {found}, expected a tuple of tokens: at most "
+                         f"{_LONGEST_TUPLE} texts or integers")  # fmt: skip
+    return tuple(items)
+
+
+def set_items(made: dict, items: list) -> None:
+    """Sets keys and values that follow each other; raises a ValueError for a doubled key, or one of another kind."""
+    keys, values = items[::2], items[1::2]
+    if len(keys) != len(values):
+        raise ValueError("the pickle has a key without a value")
+    if not set(map(type, keys)) <= _KEYS:
+        wrong = next(key for key in keys if type(key) not in _KEYS)
+        raise ValueError(f"the pickle has the key {kind_of(wrong)}, expected a tuple of tokens or a text")
+    for start in range(0, len(keys), _KEYS_AT_ONCE):
+        part = keys[start : start + _KEYS_AT_ONCE]
+        size = len(made) + len(part)
+        made.update(zip(part, values[start : start + _KEYS_AT_ONCE]))
+        if len(made) < size:
+            raise ValueError("the pickle has a key twice in one dict")
+
+
+def kind_of(value) -> str:
+    """A value of a file, in few words: one that holds others is not written out, since they may be endless."""
+    is_short = value is None or isinstance(value, str | int | float)
+    return describe(value) if is_short else type(value).__name__.lstrip("_")
+
+
+# ---- metrics/files/pickles.py
+
+"""Pickles of plain data, read by a machine of their own: dicts, lists, tuples of tokens, texts and numbers.
+
+`pickle` runs what a file tells it to, and no list of allowed classes makes that safe: a file can alter an allowed
+class, ask for gigabytes by a number, nest until the interpreter ends, or share tuples so that one hash takes hours.
+This machine knows the few instructions that such data are made of, in all protocols. It hands out no class and calls
+nothing; what it makes takes time and memory in proportion to the file.
+"""
+
+
+# No caption has such tokens or counts.
+_LONGEST_TEXT, _LARGEST_INTEGER, _HIGHEST_PROTOCOL = 1 << 16, 1 << 60, 5
+# Containers that are open at one time: an n-gram stands in a dict in a dict.
+_MOST_MARKS = 32
+_GET_1, _GET_4, _GET_LINE, _PUT_4, _PUT_LINE, _MEMOIZE, _FLOAT_8 = b"hjgrp\x94G"
+_NUMBER_4, _NUMBER_8 = struct.Struct("<I").unpack_from, struct.Struct(">d").unpack_from
+# Of a line with an index of the memo.
+_LONGEST_NUMBER = 22
+
+
+def read_plain_pickle(content: bytes):
+    """Reads a pickle of dicts, lists, tuples of tokens, texts and numbers, of any protocol and of Python 2 or 3.
+
+    Args:
+        content: The pickle. The texts of Python 2 are read as UTF-8.
+
+    Returns:
+        What it holds; a defaultdict, OrderedDict or Counter as a dict.
+
+    Raises:
+        ValueError: It is none, or asks for anything else; the message names the byte.
+
+    >>> import pickle
+    >>> read_plain_pickle(pickle.dumps({("a", "cat"): 2.0}))
+    {('a', 'cat'): 2.0}
+    >>> read_plain_pickle(pickle.dumps(print))
+    Traceback (most recent call last):
+        ...
+    ValueError: the pickle asks for builtins.print, expected plain containers and numbers only
+    """
+    machine = _Machine(content)
+    try:
+        machine.run()
+        return machine.result()
+    except IndexError:
+        raise ValueError("the pickle ends too early, or takes what it does not have") from None
+    except (TypeError, struct.error, OverflowError) as error:
+        raise ValueError(f"the pickle is damaged at byte {machine.place}: {error}") from None
+
+
+class _Missing:
+    """Stands where the memo has nothing; no container takes it for a key or a token."""
+
+
+_MISSING = _Missing()
+
+
+class _Machine:
+    """The stack, the marks in it and the memo; each instruction takes the place behind it and returns the next one."""
+
+    def __init__(self, content: bytes):
+        self.content, self.stack, self.marks, self.memo, self.place = content, [], [], [], 0
+        # One byte asks for a container of some 64, and no byte for a place in the memo with a large number.
+        self.containers_left = self.most_kept = 1000 + len(content) // 4
+        self.push, self.instructions = self.stack.append, [self.unknown] * 256
+        for codes, instruction in {
+            b".": self.stop, b"R": self.reduce, b"c": self.name, b"\x93": self.stack_name,
+            b"\x80": self.protocol, b"\x95": self.frame, b"q": self.put_1,
+            b"}": self.empty_dict, b"d": self.dict, b"s": self.set_item, b"u": self.set_items,
+            b"]": self.empty_list, b"l": self.list, b"a": self.append, b"e": self.appends,
+            b"(": self.mark, b")": self.empty_tuple, b"t": self.tuple,
+            b"\x85": self.tuple_1, b"\x86": self.tuple_2, b"\x87": self.tuple_3,
+            b"U\x8c": self.text_1, b"TX": self.text_4, b"\x8d": self.text_8, b"S": self.quoted, b"V": self.escaped,
+            b"K": self.int_1, b"M": self.int_2, b"J": self.int_4, b"\x8a": self.long_1, b"IL": self.int_line,
+            b"F": self.float_line, b"N": self.none, b"\x88": self.true, b"\x89": self.false,
+        }.items():  # fmt: skip
+            for code in codes:
+                self.instructions[code] = instruction
+
+    def run(self):
+        """Follows the instructions up to the last one.
+
+        Those that a table is mostly made of (numbers, and what is put into the memo and got from it) stand here: a
+        million n-grams take 7 s, and 11 s with a call for each.
+        """
+        content, stack, memo, push, instructions = self.content, self.stack, self.memo, self.push, self.instructions
+        place = 0
+        while place >= 0:
+            code = content[place]
+            if code == _GET_4:
+                push(memo[_NUMBER_4(content, place + 1)[0]])
+                place += 5
+            elif code == _GET_1:
+                push(memo[content[place + 1]])
+                place += 2
+            elif code == _PUT_4:
+                number = _NUMBER_4(content, place + 1)[0]
+                memo.append(stack[-1]) if number == len(memo) else self.put(number)
+                place += 5
+            elif code == _FLOAT_8:
+                push(_NUMBER_8(content, place + 1)[0])
+                place += 9
+            elif code == _MEMOIZE:
+                memo.append(stack[-1])
+                place += 1
+            elif code == _GET_LINE or code == _PUT_LINE:
+                end = content.index(b"\n", place, place + _LONGEST_NUMBER)
+                number = int(content[place + 1 : end])
+                if number < 0:
+                    raise IndexError
+                if code == _GET_LINE:
+                    push(memo[number])
+                else:
+                    memo.append(stack[-1]) if number == len(memo) else self.put(number)
+                place = end + 1
+            else:
+                self.place = place
+                place = instructions[code](place + 1)
+
+    def unknown(self, place):
+        raise ValueError(f"the pickle has the instruction {self.content[place - 1 : place]!r} at byte {place - 1}, "
+                         "expected those of plain containers, texts and numbers")  # fmt: skip
+
+    def result(self):
+        if len(self.stack) != 1 or self.marks or self.content[self.place + 1 :].strip():
+            raise ValueError("the pickle does not end with one value")
+        return self.stack[0]
+
+    def stop(self, place):
+        return -1
+
+    def protocol(self, place):
+        if self.content[place] > _HIGHEST_PROTOCOL:
+            raise ValueError(f"the pickle has the protocol {self.content[place]}, expected 0 to {_HIGHEST_PROTOCOL}")
+        return place + 1
+
+    def frame(self, place):
+        if self.number(place, 8) > len(self.content) - place - 8:
+            raise ValueError(f"the pickle has a frame at byte {place} that it does not fill")
+        return place + 8
+
+    # Numbers and lines behind an instruction.
+
+    def number(self, place, width):
+        return int.from_bytes(self.content[place : place + width], "little")
+
+    def line(self, place, longest=400):
+        end = self.content.find(b"\n", place, place + longest + 1)
+        if end < 0:
+            raise ValueError(f"the pickle has no line at byte {place}, expected one of at most {longest} bytes")
+        return self.content[place:end], end + 1
+
+    def whole(self, place):
+        text, end = self.line(place)
+        digits = text.removesuffix(b"L")
+        if not digits.removeprefix(b"-").isdigit() or len(digits) > 20:
+            raise ValueError(f"the pickle has {text[:40]!r} at byte {place}, expected a number")
+        return int(digits), end
+
+    # The memo.
+
+    def put_1(self, place):
+        self.put(self.content[place])
+        return place + 1
+
+    def put(self, number):
+        if number >= self.most_kept:
+            raise ValueError(f"the pickle keeps value {number}, more than its {len(self.content)} bytes can hold")
+        # Optimized pickles leave numbers out.
+        self.memo.extend([_MISSING] * (number + 1 - len(self.memo)))
+        self.memo[number] = self.stack[-1]
+
+    # Texts.
+
+    def text(self, place, width):
+        start = place + width
+        length = self.number(place, width)
+        if length > _LONGEST_TEXT or start + length > len(self.content):
+            raise ValueError(f"the pickle has a text of {length} bytes at byte {place}, expected at most "
+                             f"{_LONGEST_TEXT}, all in the file")  # fmt: skip
+        self.push(self.content[start : start + length].decode("utf-8", "surrogatepass"))
+        return start + length
+
+    def text_1(self, place):
+        return self.text(place, 1)
+
+    def text_4(self, place):
+        return self.text(place, 4)
+
+    def text_8(self, place):
+        return self.text(place, 8)
+
+    def quoted(self, place):
+        text, end = self.line(place, _LONGEST_TEXT)
+        if len(text) < 2 or text[0] != text[-1] or text[0] not in b"'\"":
+            raise ValueError(f"the pickle has {text[:40]!r} at byte {place}, expected a text in quotes")
+        self.push(codecs.escape_decode(text[1:-1])[0].decode("utf-8", "surrogatepass"))
+        return end
+
+    def escaped(self, place):
+        text, end = self.line(place, _LONGEST_TEXT)
+        self.push(text.decode("raw-unicode-escape"))
+        return end
+
+    # Numbers.
+
+    def int_1(self, place):
+        self.push(self.content[place])
+        return place + 1
+
+    def int_2(self, place):
+        self.push(self.number(place, 2))
+        return place + 2
+
+    def int_4(self, place):
+        self.push(int.from_bytes(self.content[place : place + 4], "little", signed=True))
+        return place + 4
+
+    def long_1(self, place):
+        end = place + 1 + self.content[place]
+        self.integer(int.from_bytes(self.content[place + 1 : end], "little", signed=True), place)
+        return end
+
+    def int_line(self, place):
+        number, end = self.whole(place)
+        self.integer(number, place)
+        return end
+
+    def integer(self, number, place):
+        if abs(number) >= _LARGEST_INTEGER:
+            raise ValueError(f"the pickle has an integer at byte {place} that is no token or count: it is too large")
+        self.push(number)
+
+    def float_line(self, place):
+        text, end = self.line(place)
+        self.push(float(text))
+        return end
+
+    def none(self, place):
+        self.push(None)
+        return place
+
+    def true(self, place):
+        self.push(True)
+        return place
+
+    def false(self, place):
+        self.push(False)
+        return place
+
+    # Tuples.
+
+    def mark(self, place):
+        if len(self.marks) == _MOST_MARKS:
+            raise ValueError(f"the pickle nests {_MOST_MARKS} deep at byte {place}")
+        self.marks.append(len(self.stack))
+        return place
+
+    def since_mark(self):
+        start = self.marks.pop()
+        items = self.stack[start:]
+        del self.stack[start:]
+        return items
+
+    def empty_tuple(self, place):
+        self.push(())
+        return place
+
+    def tuple(self, place):
+        self.push(token_tuple(self.since_mark()))
+        return place
+
+    def tuple_1(self, place):
+        self.stack[-1] = token_tuple(self.stack[-1:])
+        return place
+
+    def tuple_2(self, place):
+        self.stack[-2:] = (token_tuple(self.stack[-2:]),)
+        return place
+
+    def tuple_3(self, place):
+        self.stack[-3:] = (token_tuple(self.stack[-3:]),)
+        return place
+
+    # Lists and dicts.
+
+    def container(self, made):
+        self.containers_left -= 1
+        if self.containers_left < 0:
+            raise ValueError(f"the pickle has more containers than its {len(self.content)} bytes can fill")
+        self.push(made)
+
+    def empty_list(self, place):
+        self.container([])
+        return place
+
+    def list(self, place):
+        self.container(self.since_mark())
+        return place
+
+    def append(self, place):
+        item = self.stack.pop()
+        self.top(list).append(item)
+        return place
+
+    def appends(self, place):
+        items = self.since_mark()
+        self.top(list).extend(items)
+        return place
+
+    def empty_dict(self, place):
+        self.container({})
+        return place
+
+    def dict(self, place):
+        items = self.since_mark()
+        self.container({})
+        set_items(self.stack[-1], items)
+        return place
+
+    def set_item(self, place):
+        value, key = self.stack.pop(), self.stack.pop()
+        made = self.top(dict)
+        if key.__class__ is tuple and key not in made:
+            made[key] = value
+        else:
+            set_items(made, [key, value])
+        return place
+
+    def set_items(self, place):
+        items = self.since_mark()
+        set_items(self.top(dict), items)
+        return place
+
+    def top(self, kind):
+        if type(self.stack[-1]) is not kind:
+            raise ValueError(f"the pickle adds to {kind_of(self.stack[-1])}, expected a {kind.__name__}")
+        return self.stack[-1]
+
+    # Classes, of which there is none.
+
+    def name(self, place):
+        module, place = self.line(place)
+        name, place = self.line(place)
+        self.push(plain_name(module.decode(), name.decode()))
+        return place
+
+    def stack_name(self, place):
+        name, module = self.stack.pop(), self.stack.pop()
+        self.push(plain_name(module, name))
+        return place
+
+    def reduce(self, place):
+        arguments, name = self.stack.pop(), self.stack.pop()
+        self.container(filled_container(name, arguments))
+        return place
 
 
 # ---- metrics/utils/stamps.py

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import evaluate
 
-from _page import NgramPage, Option, launch
+from _page import OF_WEIGHTED, NgramPage, Option, check_most, launch, unpacked_bytes
 
 
 class CiderPage(NgramPage):
@@ -25,8 +25,15 @@ class CiderPage(NgramPage):
         Option("document_frequencies", "a saved table (.npz), or of these references", is_file=True),
     )
 
+    bounds = OF_WEIGHTED
+
     def orders(self, options):
         return options["n"]
+
+    def check_size(self, arguments, options):
+        super().check_size(arguments, options)
+        if options["document_frequencies"] != "corpus":
+            check_most(self.bounds, "unpacked", unpacked_bytes(options["document_frequencies"]))
 
     def encoding(self, options):
         return options["tokenizer"], options["stem"], options["end_token"]

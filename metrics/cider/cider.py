@@ -17,14 +17,17 @@ import datasets
 import evaluate
 
 from ._shared import Asked, Checked, check_references, features_of
+from .chat_messages import completion_text
 from .document_frequencies import DocumentFrequencies
 from .foreign_tables import read_pickle
+from .packed_vectors import cosines
 from .repetition import repetition_penalty
 from .reward import CiderReward
 from .scoring import Scorer
+from .table_checks import check_table
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (read_pickle, repetition_penalty)
+_SIBLINGS = (check_table, completion_text, cosines, read_pickle, repetition_penalty)
 
 _CITATION = """\
 @inproceedings{vedantam2015cider,
@@ -154,32 +157,22 @@ class Cider(Checked, evaluate.Metric):
         return DocumentFrequencies.from_pickle(path, num_images, tokenizer, end_token)
 
     def reward(
-        self,
-        document_frequencies,
-        variant="cider_d",
-        n=4,
-        sigma=6.0,
-        scale=10.0,
-        tokenizer="ptb",
-        stem=False,
-        end_token=None,
-        references="references",
-        cache_size=1 << 14,
+        self, document_frequencies, *options, references="references", cache_size=1 << 14, **named_options
     ):
-        """A reward for training: one float per completion, as TRL's GRPOTrainer calls it.
+        """A reward for training: one float per completion, as TRL's GRPOTrainer calls it, or None without references.
 
         Args:
             document_frequencies: A table of the training references, from `document_frequencies`.
-            variant, n, sigma, scale, tokenizer, stem, end_token: As in `compute`, and as the table was made.
+            options, named_options: variant, n, sigma, scale, tokenizer, stem and end_token, as in `compute`, and as the
+                table was made.
             references: The dataset's column that holds the references.
             cache_size: Images whose references' vectors are kept.
 
         Returns:
-            A `reward.CiderReward`, whose `self_critical` is the form of SCST. Where it has to be pickled for another
-            process, make it by `metrics.cider.reward.CiderReward`.
+            A `reward.CiderReward`, whose `self_critical` is the form of SCST.
 
         Raises:
             ValueError: The table was made with other settings or of one image, or an option is out of range.
         """
-        settings = (variant, n, sigma, scale, tokenizer, stem, end_token)
-        return CiderReward(document_frequencies, *settings, references, cache_size)
+        how = {"references": references, "cache_size": cache_size}
+        return CiderReward(document_frequencies, *options, **how, **named_options)

@@ -6,8 +6,6 @@ addition, and looking up never adds to it.
 """
 
 import json
-import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import chain
@@ -15,18 +13,22 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ._shared import Encoder, OrderCounts, check_end_token, check_options, count_ngrams, resolve
-from .foreign_tables import read_pickle
-
-_FORMAT = 1
-# What reading a file that is no such table can raise.
-_FILE_ERRORS = (
-    *(ValueError, KeyError, TypeError, AttributeError, EOFError, NotImplementedError),
-    *(zipfile.BadZipFile, zlib.error),
+from ._shared import (
+    Encoder,
+    OrderCounts,
+    Portable,
+    check_end_token,
+    check_options,
+    count_ngrams,
+    read_npz,
+    resolve,
+    written_bytes,
 )
-# Those of CIDEr's options on which a table depends.
-TABLE_OPTIONS = ("n", "tokenizer", "stem", "end_token")
-_SETTINGS = ("num_images", *TABLE_OPTIONS, "final")
+from .foreign_tables import read_pickle
+from .table_checks import FORMAT, SETTINGS, TABLE_OPTIONS, check_frequencies, check_table, settings_in
+
+# What a table whose parts are of other kinds can raise, beyond what is looked for.
+_TABLE_ERRORS = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
 
 
 def images_with_gram(order: OrderCounts, is_candidate: np.ndarray) -> np.ndarray:
@@ -41,7 +43,7 @@ def images_with_gram(order: OrderCounts, is_candidate: np.ndarray) -> np.ndarray
     )
 
 
-class DocumentFrequencies:
+class DocumentFrequencies(Portable):
     """Document frequencies of the 1..n-grams of a reference corpus, with the settings that they were made with.
 
     Attributes:
@@ -60,7 +62,7 @@ class DocumentFrequencies:
     def __init__(self, levels, vocabulary, num_images, n, tokenizer="ptb", stem=False, end_token=None, final=False):
         check_end_token(end_token, are_texts=tokenizer != "none")
         for order, (_, counts) in enumerate(levels, start=1):
-            _check_frequencies(counts, order, num_images)
+            check_frequencies(counts, order, num_images)
         self.levels, self.vocabulary = levels, list(vocabulary)
         self.num_images, self.n, self.tokenizer = int(num_images), int(n), tokenizer
         self.stem, self.end_token, self.final = bool(stem), end_token, bool(final)
@@ -226,8 +228,7 @@ class DocumentFrequencies:
         (1, 2, 0)
         """
         levels, places, size = [], np.zeros(1, np.int64), max(len(self.vocabulary), 1)
-        for keys, counts in self.levels:
-            kept = counts > 1
+        for (keys, counts), kept in zip(self.levels, self._repeated()):
             parent, last = np.divmod(keys[kept], size)
             levels.append((places[parent] * size + last, counts[kept]))
             places = np.cumsum(kept) - 1
@@ -235,11 +236,19 @@ class DocumentFrequencies:
             levels, self.vocabulary, self.num_images, self.n, self.tokenizer, self.stem, self.end_token, final=True
         )
 
+    def _repeated(self) -> list[np.ndarray]:
+        """Of each order, which n-grams are in more than one image or begin one that is."""
+        kept = [counts > 1 for _, counts in self.levels]
+        for depth in range(self.n - 1, 0, -1):
+            # In a table that other code made, the beginning may have no frequency of its own.
+            kept[depth - 1][self.levels[depth][0][kept[depth]] // len(self.vocabulary)] = True
+        return kept
+
     def to_dict(self) -> dict:
         """The table as plain data (settings, tokens, arrays), for `of` and for other processes."""
         return {
-            "format": _FORMAT,
-            **{name: getattr(self, name) for name in _SETTINGS},
+            "format": FORMAT,
+            **{name: getattr(self, name) for name in SETTINGS},
             "vocabulary": self.vocabulary,
             **{f"keys_{k}": keys for k, (keys, _) in enumerate(self.levels, start=1)},
             **{f"frequencies_{k}": counts for k, (_, counts) in enumerate(self.levels, start=1)},
@@ -264,15 +273,17 @@ class DocumentFrequencies:
             raise TypeError(
                 f"document_frequencies is {type(table).__name__}, expected 'corpus', a table, its to_dict() or a path"
             )
-        _check_table(table)
+        check_table(table)
         levels = [
             (np.asarray(table[f"keys_{k}"], np.int64), np.asarray(table[f"frequencies_{k}"], np.int32))
             for k in range(1, table["n"] + 1)
         ]
-        return cls(levels, table["vocabulary"], **{name: table[name] for name in _SETTINGS})
+        return cls(levels, table["vocabulary"], **{name: table[name] for name in SETTINGS})
 
     def save(self, path: str | BinaryIO, final: bool = False) -> None:
         """Writes a .npz file of plain arrays and one JSON string; nothing in it is pickled.
+
+        A file that is there stays as it was until all is written.
 
         Args:
             path: Where to write, exactly as named; or a binary file that is open.
@@ -280,7 +291,7 @@ class DocumentFrequencies:
         """
         table = (self.finalize() if final else self).to_dict()
         arrays = {key: table.pop(key) for key in list(table) if key.startswith(("keys_", "frequencies_"))}
-        with nullcontext(path) if hasattr(path, "write") else open(path, "wb") as file:
+        with nullcontext(path) if hasattr(path, "write") else written_bytes(path) as file:
             np.savez(file, table=np.frombuffer(json.dumps(table).encode(), np.uint8), **arrays)
 
     @classmethod
@@ -292,11 +303,11 @@ class DocumentFrequencies:
             OSError: It cannot be opened.
         """
         try:
-            with np.load(path, allow_pickle=False) as arrays:
-                content = dict(arrays)
-            return cls.of({**json.loads(content.pop("table").tobytes()), **content})
-        except _FILE_ERRORS as error:
-            raise ValueError(f"{path} is no table of document frequencies: {error}") from error
+            content = read_npz(path)
+            return cls.of({**settings_in(content), **content})
+        except _TABLE_ERRORS as error:
+            reason = str(error).removeprefix(f"{path} is ")
+            raise ValueError(f"{path} is no table of document frequencies: {reason}") from error
 
     @classmethod
     def from_pickle(
@@ -320,37 +331,10 @@ class DocumentFrequencies:
             TypeError: end_token is an int for texts, or a str for ids.
         """
         frequencies, num_images = read_pickle(path, num_images)
-        return _from_grams(frequencies, num_images, tokenizer, end_token)
-
-
-def _check_table(table: Mapping) -> None:
-    """Raises a ValueError where a mapping is not what `to_dict` gives."""
-    orders = range(1, table["n"] + 1) if isinstance(table.get("n"), int) else ()
-    arrays = [f"{kind}_{k}" for k in orders for kind in ("keys", "frequencies")]
-    missing = [key for key in ("format", "vocabulary", *_SETTINGS, *arrays) if key not in table]
-    if missing or table["format"] != _FORMAT:
-        lack = f"it lacks {', '.join(missing)}" if missing else f"its format is {table['format']!r}"
-        raise ValueError(f"no table of document frequencies of format {_FORMAT}: {lack}")
-    if not isinstance(table["num_images"], int) or table["num_images"] < 1:
-        raise ValueError(f"num_images is {table['num_images']!r}, expected a positive integer")
-    for k in orders:
-        keys, frequencies = np.asarray(table[f"keys_{k}"]), np.asarray(table[f"frequencies_{k}"])
-        kinds = {array.dtype.kind for array in (keys, frequencies) if array.size}
-        if kinds - {"i"} or keys.shape != frequencies.shape or keys.ndim != 1 or (np.diff(keys) <= 0).any():
-            raise ValueError(f"keys_{k} and frequencies_{k} are not ascending integers and as many integers")
-        # Before they are made narrower.
-        _check_frequencies(frequencies, k, table["num_images"])
-
-
-def _check_frequencies(frequencies: np.ndarray, order: int, num_images: int) -> None:
-    """Raises a ValueError where an n-gram is in fewer images than none or in more than there are."""
-    low, high = frequencies.min(initial=0), frequencies.max(initial=0)
-    if low < 0 or high > num_images:
-        wrong = low if low < 0 else high
-        raise ValueError(
-            f"the document frequency of an n-gram of order {order} is {wrong}, expected 0 to num_images={num_images}: "
-            "is the number of images right?"
-        )
+        try:
+            return _from_grams(frequencies, num_images, tokenizer, end_token)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
 
 
 def _level(parent: np.ndarray, last: np.ndarray, frequency: np.ndarray, vocabulary_size: int):
@@ -367,23 +351,41 @@ def _renumber(table: DocumentFrequencies, depth: int, numbers: np.ndarray, place
     return places[parent] * size + numbers[last]
 
 
-def _from_grams(frequencies: Mapping, num_images: float, tokenizer: str, end_token) -> DocumentFrequencies:
+def _from_grams(frequencies: Mapping, num_images: int, tokenizer: str, end_token) -> DocumentFrequencies:
     """Builds a table from {n-gram: df}; an n-gram is a tuple of tokens."""
-    grams = frequencies
-    if tokenizer == "none":
-        grams = {tuple(map(int, gram)): frequency for gram, frequency in grams.items()}
+    grams = _of_ids(frequencies) if tokenizer == "none" else frequencies
     vocabulary = list(dict.fromkeys(chain.from_iterable(grams)))
     number_of = {token: number for number, token in enumerate(vocabulary)}
-    n, levels, places = max(map(len, grams), default=1), [], {(): 0}
+    lengths = np.fromiter(map(len, grams), np.int64, len(grams))
+    tokens = np.fromiter(map(number_of.__getitem__, chain.from_iterable(grams)), np.int64, int(lengths.sum()))
+    starts, counts = np.cumsum(lengths) - lengths, _as_integers(grams.values())
+    n, levels, places = int(lengths.max(initial=1)), [], np.zeros(len(grams), np.int64)
     for depth in range(1, n + 1):
+        reached = np.flatnonzero(lengths >= depth)
+        keys = places[reached] * len(vocabulary) + tokens[starts[reached] + depth - 1]
+        keys, places[reached] = np.unique(keys, return_inverse=True)
         # A pickle from the wild may lack a beginning of an n-gram that it has.
-        level = sorted(
-            {gram[:depth] for gram in grams if len(gram) >= depth},
-            key=lambda gram: (places[gram[:-1]], number_of[gram[-1]]),
-        )
-        keys = [places[gram[:-1]] * len(vocabulary) + number_of[gram[-1]] for gram in level]
-        counts = np.array([grams.get(gram, 0) for gram in level])
-        _check_frequencies(counts, depth, num_images)
-        levels.append((np.array(keys, np.int64), counts.astype(np.int32)))
-        places = {gram: place for place, gram in enumerate(level)}
+        own, level = np.flatnonzero(lengths == depth), np.zeros(len(keys), counts.dtype)
+        level[places[own]] = counts[own]
+        check_frequencies(level, depth, num_images)
+        levels.append((keys, level.astype(np.int32)))
     return DocumentFrequencies(levels, vocabulary, num_images, n, tokenizer, False, end_token)
+
+
+def _of_ids(frequencies: Mapping) -> dict:
+    try:
+        grams = {tuple(map(int, gram)): frequency for gram, frequency in frequencies.items()}
+    except ValueError as error:
+        raise ValueError(f"a token is no id: {error}") from None
+    if len(grams) < len(frequencies):
+        raise ValueError("an n-gram of ids stands twice, such as 1 and 01")
+    return grams
+
+
+def _as_integers(counts: Iterable[int]) -> np.ndarray:
+    """As int64, or as objects where one is larger, which no check then takes for a small one."""
+    counts = list(counts)
+    try:
+        return np.array(counts, np.int64)
+    except OverflowError:
+        return np.array(counts, object)

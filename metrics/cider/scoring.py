@@ -23,8 +23,9 @@ from ._shared import (
     resolve,
     stamp,
 )
-from .document_frequencies import TABLE_OPTIONS, DocumentFrequencies, images_with_gram
+from .document_frequencies import DocumentFrequencies, images_with_gram
 from .repetition import repetition_penalty
+from .table_checks import TABLE_OPTIONS
 
 VARIANTS = ("cider_d", "cider", "cider_r")
 SINGLE_IMAGE = (

@@ -9,8 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..files.captions import never_meet
+from ..files.json_text import json_text, without_nan
 from ..utils.paired_tests import approximate_randomization, holm, paired_bootstrap, tries_all_swaps
 from ..utils.resampling import FEW_UNITS, confidence_interval, count_units, few_note
+from ..utils.shown_text import visible
+from ..utils.whole_files import write_text
 from . import captions, entity, reports, vqa
 from .comparison_text import markdown, terminal
 from .pictures import Pictures
@@ -60,6 +64,8 @@ def run(options: argparse.Namespace) -> int:
     family = reports.pick_family(FAMILIES, names)
     reports.check_required(family, options)
     sets = _read(family, options)
+    if pictures:
+        pictures.check_some(getattr(sets[0], "image_ids", None) or sets[0].ids)
     found = [family.measure(names, data, options) for data in sets]
     of_metrics = dict(zip(names, zip(*found)))
     clusters = family.clusters(sets[0])
@@ -77,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
         "clusters": None if clusters is None else count_units(len(clusters), clusters),
         "metrics": {name: _compare(group, family, sets, options, test) for name, group in of_metrics.items()},
     }
-    comparison = reports.without_nan(comparison)
+    comparison = without_nan(comparison)
     print(terminal(comparison, bool(options.worst)))
     _write(options, comparison, pictures)
     return 0
@@ -97,10 +103,11 @@ def _read(family, options: argparse.Namespace) -> list:
     sets = [family.read(path, options) for path in options.predictions]
     for path, data in zip(options.predictions, sets):
         if data.left_out:
-            print(f"{path}: left out {data.left_out} ids that only one file has", file=sys.stderr)
+            print(f"{visible(path)}: left out {data.left_out} ids that only one file has", file=sys.stderr)
     shared = set(sets[0].ids).intersection(*(data.ids for data in sets[1:]))
     if not shared:
-        raise ValueError(f"{', '.join(options.predictions)} have no {family.ID} in common")
+        sides = {path: [*map(str, data.ids)] for path, data in zip(options.predictions, sets)}
+        raise ValueError(never_meet(sides, family.ID))
     ids = [sample for sample in sets[0].ids if sample in shared]
     return [_select(data, ids) for data in sets]
 
@@ -265,13 +272,8 @@ def _largest(differences: np.ndarray, samples: list, rows: np.ndarray, first, se
 
 def _write(options: argparse.Namespace, comparison: dict, pictures: Pictures | None) -> None:
     if options.markdown:
-        _write_text(options.markdown, markdown(comparison, bool(options.worst)))
+        write_text(options.markdown, markdown(comparison, bool(options.worst)) + "\n")
     if options.json:
-        _write_text(options.json, reports.json_text(comparison))
+        write_text(options.json, json_text(comparison) + "\n")
     if options.html:
-        _write_text(options.html, page(comparison, pictures))
-
-
-def _write_text(path: str, text: str) -> None:
-    with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(text + "\n")
+        write_text(options.html, page(comparison, pictures) + "\n")

@@ -3,6 +3,8 @@
 import re
 from collections import Counter
 
+from ..utils.shown_text import visible
+
 _TESTS = {"bootstrap": "paired bootstrap", "randomization": "approximate randomization"}
 
 
@@ -19,7 +21,7 @@ def rows(metric: dict) -> list[list[str]]:
 
 
 def _row(system: dict) -> list[str]:
-    start = [_line(system["name"]), number(system["score"]), interval(system["confidence_interval"])]
+    start = [visible(system["name"]), number(system["score"]), interval(system["confidence_interval"])]
     if "difference" not in system:
         return [*start, "", "", "", ""]
     return [
@@ -78,10 +80,10 @@ def _left_out(comparison: dict, metric: dict) -> list[str]:
     if all(system["num_scored"] == total for system in metric["systems"]):
         return []
     reason = f" ({comparison['unscored']})" if comparison["unscored"] else ""
-    scored = ", ".join(f"{_line(system['name'])} {system['num_scored']}" for system in metric["systems"])
+    scored = ", ".join(f"{visible(system['name'])} {system['num_scored']}" for system in metric["systems"])
     sentences = [f"Of {total} {items} each score is over those that have one{reason}: {scored}"]
     for system in others:
-        one, other, out = _line(first["name"]), _line(system["name"]), system["left_out"]
+        one, other, out = visible(first["name"]), visible(system["name"]), system["left_out"]
         sentences.append(
             f"{other} is compared with {one} on the {system['num_compared']} {items} that both score; left out: "
             f"{out['first']} that only {one} leaves unscored, {out['second']} that only {other} does, {out['both']} "
@@ -99,7 +101,7 @@ def references_text(references: list) -> list[str]:
 def terminal(comparison: dict, samples: bool) -> str:
     """All tables, columns aligned, and the samples with the largest differences where they are asked for."""
     return "\n\n".join(
-        "\n".join([*_aligned([header(comparison, metric), *rows(metric)]), "", metric["signature"],
+        "\n".join([*_aligned([header(comparison, metric), *rows(metric)]), "", visible(metric["signature"]),
                    method(comparison, metric), *remarks(comparison, metric),
                    *(_worst_lines(metric) if samples else [])])
         for metric in comparison["metrics"].values()
@@ -119,18 +121,14 @@ def _worst_lines(metric: dict) -> list[str]:
     lines = []
     for system in others:
         if system["worst"]:
-            lines += ["", f"{metric['key']} of {system['name']} minus {first['name']}, largest differences"]
+            names = [visible(name) for name in (system["name"], first["name"])]
+            lines += ["", f"{metric['key']} of {names[0]} minus {names[1]}, largest differences"]
         for sample in system["worst"]:
-            lines.append(f"  {sample['id']}  {sample['difference']:+.4f}")
+            lines.append(f"  {visible(str(sample['id']))}  {sample['difference']:+.4f}")
             for name, text, score in zip((first["name"], system["name"]), sample["predictions"], sample["scores"]):
-                lines.append(f"    {score:.4f}  {name}: {_line(text)}")
-            lines += [f"    reference: {_line(text)}" for text in references_text(sample["references"])]
+                lines.append(f"    {score:.4f}  {visible(name)}: {visible(text)}")
+            lines += [f"    reference: {visible(text)}" for text in references_text(sample["references"])]
     return lines
-
-
-def _line(text: str) -> str:
-    """One line, and nothing in it that a terminal would obey."""
-    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def markdown(comparison: dict, samples: bool) -> str:
@@ -165,4 +163,4 @@ def _table(head: list[str], body: list[list[str]]) -> str:
 
 def _cell(text: str) -> str:
     """Text that no reader of Markdown takes for markup."""
-    return re.sub(r"([\\`*_\[\]<>|#&~])", r"\\\1", _line(text))
+    return re.sub(r"([\\`*_\[\]<>|#&~])", r"\\\1", visible(text))

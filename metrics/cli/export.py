@@ -4,6 +4,7 @@ import argparse
 
 from .. import names
 from ..publish.hub import export
+from ..utils.shown_text import visible
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,5 +16,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Writes the folders and prints where they are; returns the exit code."""
     for name in options.metrics:
-        print(export(name, options.folder))
+        print(visible(str(export(name, options.folder))))
     return 0

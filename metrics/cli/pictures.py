@@ -3,8 +3,10 @@
 import base64
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
+from ..files.captions import name_some
 from ..files.json_text import read_json
 
 _KINDS = {
@@ -41,18 +43,37 @@ class Pictures:
         Raises:
             ValueError: The references name a file outside the folder.
         """
+        path = self._path(image_id)
+        if path is None:
+            return None
+        return f"data:{_KINDS[path.suffix.lower()]};base64,{base64.b64encode(path.read_bytes()).decode()}"
+
+    def check_some(self, image_ids: Sequence) -> None:
+        """Checks that the folder has a picture of one image at least: else it is that of another set.
+
+        Raises:
+            ValueError: It has none; the message names some of what was looked for and some of what is there.
+        """
+        if any(self._path(image_id) is not None for image_id in image_ids):
+            return
+        wanted = name_some(dict.fromkeys(map(str, image_ids)), "image id", most=2)
+        found = dict.fromkeys(path.name for path in self.files.values())
+        there = name_some(found, "picture", most=2) if found else "none"
+        raise ValueError(f"--images {self.folder} has no picture of the {wanted}; it holds {there}, expected files "
+                         "that the references name as file_name, or whose names end in the image id")  # fmt: skip
+
+    def _path(self, image_id) -> Path | None:
         path = self.files.get(str(image_id))
         if str(image_id) in self.names:
             path = self.folder / self.names[str(image_id)]
-        if path is None or path.suffix.lower() not in _KINDS:
+        if path is None or path.suffix.lower() not in _KINDS or "\0" in str(path):
             return None
         # Unlike Path.resolve, this ends where links go in circles.
         path = Path(os.path.realpath(path))
         if not path.is_relative_to(self.folder):
             raise ValueError(f"the picture of image {image_id} is {path}, expected a file inside {self.folder}")
-        if not path.is_file():
-            return None
-        return f"data:{_KINDS[path.suffix.lower()]};base64,{base64.b64encode(path.read_bytes()).decode()}"
+        # Unlike Path.is_file, this takes names that no file system has.
+        return path if os.path.isfile(path) else None
 
 
 def _file_names(references_path: str) -> dict[str, str]:

@@ -1,8 +1,6 @@
 """What the commands share: their arguments, and what one metric says of one set of samples."""
 
 import argparse
-import json
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -57,28 +55,6 @@ def _few(found: Found, clusters: Sequence | None) -> str:
     return few_note(count_units(found.rows, clusters), "samples" if clusters is None else "whole images")
 
 
-def json_text(content) -> str:
-    """JSON of what commands write: null where there is no value, since JSON has no NaN.
-
-    >>> print(json_text({"score": float("nan")}))
-    {
-      "score": null
-    }
-    """
-    return json.dumps(without_nan(content), indent=2, allow_nan=False)
-
-
-def without_nan(content):
-    """The same dicts and lists with None for each NaN.
-
-    >>> without_nan({"interval": [float("nan"), 1.0]})
-    {'interval': [None, 1.0]}
-    """
-    if isinstance(content, dict):
-        return {key: without_nan(value) for key, value in content.items()}
-    if isinstance(content, list):
-        return [without_nan(value) for value in content]
-    return None if isinstance(content, float) and math.isnan(content) else content
 
 
 def add_arguments(parser: argparse.ArgumentParser, metrics: Sequence[str], confidence_level: float | None) -> None:

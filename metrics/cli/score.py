@@ -7,7 +7,10 @@ from functools import partial
 
 import numpy as np
 
+from ..files.json_text import json_text
 from ..files.statistics import write_rows
+from ..utils.shown_text import visible
+from ..utils.whole_files import write_text
 from . import captions, entity, reports, retrieval, shards, vqa
 
 FAMILIES = (captions, vqa, retrieval, entity)
@@ -50,14 +53,13 @@ def run(options: argparse.Namespace) -> int:
         _write_samples(options.per_sample, family.ID, data, found)
     if options.json:
         content = {report.name: {**report.results, "signature": report.signature} for report in found}
-        with open(options.json, "w", encoding="utf-8") as file:
-            file.write(reports.json_text({"num_samples": len(data.ids), **content}) + "\n")
+        write_text(options.json, json_text({"num_samples": len(data.ids), **content}) + "\n")
     return 0
 
 
 def _print_table(found: list[reports.Report], show: Callable[[str, object], str]) -> None:
     for report in found:
-        print(f"\n{report.name}  {report.signature}")
+        print(f"\n{report.name}  {visible(report.signature)}")
         intervals = report.results.get("confidence_interval", {})
         for key, value in report.results.items():
             if value is intervals:

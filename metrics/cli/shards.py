@@ -15,7 +15,8 @@ from ..files.rows import expand, is_shard
 from ..files.statistics import to_arrow, write_rows
 from ..scale.batches import BATCH_ROWS, METRICS, BatchStatistics
 from ..scale.engines import ENGINES, pick
-from ..scale.shards import ShardScores, check_unchanged, score_shards, shard_folder
+from ..scale.shards import ShardScores, ShardsFailed, check_unchanged, score_shards, shard_folder
+from ..scale.stops import stoppable
 from .reports import Report, make_report
 
 # Options of score that speak of files of another kind, or need more than statistics.
@@ -82,7 +83,22 @@ def run(family, names: Sequence[str], options: argparse.Namespace) -> tuple[Shar
 
     Raises:
         ValueError, TypeError, OSError: As `score_shards`; or a package is missing.
+        SystemExit: A signal came: 130 after Ctrl-C, 143 after SIGTERM.
     """
+    kept = options.shard_results
+    further = f"the same command goes on from {kept}" if kept else "with --shard-results a later run would go on"
+    try:
+        with stoppable(for_good=True):
+            return _run(family, names, options)
+    except ShardsFailed as error:
+        raise ShardsFailed(f"{error}; {further}") from error
+    except (KeyboardInterrupt, SystemExit) as stop:
+        print(f"stopped; {further}", file=sys.stderr)
+        # Not a traceback of wherever it was.
+        raise SystemExit(130 if isinstance(stop, KeyboardInterrupt) else stop.code) from None
+
+
+def _run(family, names: Sequence[str], options: argparse.Namespace) -> tuple[ShardSet, list[Report]]:
     shards = expand([options.predictions])
     keep = [options.id_column] if options.id_column else []
     columns = {"predictions": options.prediction_column, "references": options.references_column, "keep": keep}

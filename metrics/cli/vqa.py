@@ -1,7 +1,6 @@
 """Scores VQA results in the official file formats, without importing evaluate (which takes seconds)."""
 
 import argparse
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -11,7 +10,10 @@ from itertools import islice
 from operator import add
 
 from ..files.answers import VqaSet, pair_answers
+from ..files.json_text import json_text
 from ..utils.scorers import Found, counts_of
+from ..utils.shown_text import visible
+from ..utils.whole_files import write_text
 from ..vqa_accuracy import scoring
 from ..vqa_accuracy.answers import agrees, answer_blocks
 from ..vqa_accuracy.inputs import group_answers
@@ -105,7 +107,8 @@ def shown_values(options: argparse.Namespace) -> Callable[[str, object], str]:
         if not isinstance(value, dict):
             return number(value)
         rows = (
-            f"{label}: {number(item['value'])} ({item['count']})" if isinstance(item, dict) else f"{label}: {item}"
+            f"{visible(label)}: "
+            + (f"{number(item['value'])} ({item['count']})" if isinstance(item, dict) else str(item))
             for label, item in value.items()
         )
         return "".join(f"\n    {row}" for row in rows)
@@ -193,5 +196,4 @@ def write_official(folder: str, numbers: dict[str, dict]) -> None:
         raise ValueError(f"annotations lack {' and '.join(missing)}, expected in every entry for --official-output")
     os.makedirs(folder, exist_ok=True)
     for name, content in numbers.items():
-        with open(os.path.join(folder, f"{name}.json"), "w", encoding="utf-8") as file:
-            json.dump(content, file)
+        write_text(os.path.join(folder, f"{name}.json"), json_text(content, indent=None))

@@ -3,20 +3,305 @@
 import inspect
 import io
 import json
+import math
 import numbers
 import numpy as np
 import os
 import re
+import stat
 import sys
+import time
 import warnings
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache, wraps
+from functools import lru_cache
+from importlib import import_module
 from itertools import chain
+from pathlib import Path
+from reprlib import Repr
 from threading import RLock
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary, ref
+
+
+# ---- metrics/utils/shown_text.py
+
+"""Text of files and of users where people read it: what a terminal would obey stands there as a visible escape."""
+
+
+# Controls (C0, C1), lone surrogates, line and paragraph separators, what turns the direction of writing, and invisible
+# tags. Joiners stay: emoji and several scripts are written with them.
+_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+                     "\U000e0000-\U000e007f]")  # fmt: skip
+_LONGEST_INT_BITS = 512
+
+
+def visible(text: str) -> str:
+    r"""Text in one line, with nothing in it that a terminal would obey or could not show.
+
+    Args:
+        text: Any text, such as an id, a caption, a label, a path or a message with them.
+
+    Returns:
+        The text; control characters, also those that turn the direction of writing, as their Python escapes.
+
+    >>> print(visible("a cat\x1b[2J, un café\n"))
+    a cat\x1b[2J, un café\n
+    """
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+class _Brief(Repr):
+    """`repr` that looks at no more of a value than it shows, and goes no deeper than a few levels."""
+
+    def __init__(self, most: int):
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = self.maxarray = most
+        self.maxother = self.maxlong = 4 * most
+        self.most = most
+
+    def repr_str(self, text: str, level: int) -> str:
+        return repr(text[: self.most])
+
+    def repr_bytes(self, text: bytes, level: int) -> str:
+        return repr(text[: self.most])
+
+    def repr_int(self, number: int, level: int) -> str:
+        # Python refuses to write thousands of digits.
+        bits = number.bit_length()
+        return repr(number) if bits <= _LONGEST_INT_BITS else f"<an integer of {bits} bits>"
+
+    def repr_dict(self, values: dict, level: int) -> str:
+        if level <= 0:
+            return "{...}" if values else "{}"
+        pairs = [f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
+                 for key, value, _ in zip(values, values.values(), range(self.most))]  # fmt: skip
+        return "{" + ", ".join(pairs + ["..."] * (len(values) > self.most)) + "}"
+
+
+def brief(value, most: int = 60) -> str:
+    """`repr` of a value, cut off: of any size, and nested as deep as it may be.
+
+    Args:
+        value: What was found.
+        most: Length of the result.
+
+    >>> brief(["a cat"]), brief({"caption": "a" * 100}, 20)
+    ("['a cat']", "{'caption': 'aaaa...")
+    """
+    text = _Brief(most).repr(value)
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+# ---- metrics/utils/containers.py
+
+"""Containers of other packages read as lists, and datasets without their format: one place for all that is passed.
+
+Lists, tuples, arrays of NumPy, torch and Arrow, Series of pandas and polars, columns of datasets. What is read is what
+is stored: the format of a dataset ("torch", "numpy", a transform) serves a model's input and is left out. What shows
+less than it holds, or holds what cannot be read, is an error. No other package is imported here: whoever has its
+container has imported it.
+"""
+
+
+# Read by one call, as Python's own items: of Arrow; of NumPy, torch and pandas; of polars; of Arrow's scalars.
+_METHODS = ("to_pylist", "tolist", "to_list", "as_py")
+
+# What NumPy has too, and bfloat16, whose bits are those of a float32.
+_TENSOR_TYPES = frozenset(
+    "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64 complex64 complex128"
+    .split()
+)  # fmt: skip
+
+_OWN_TYPES = frozenset({str, int, float, bool, list, tuple, dict, type(None)})
+
+
+def as_list(values, place: str) -> list:
+    """Turns a container of items into a list; a list is returned as it is.
+
+    Args:
+        values: A list, tuple, NumPy array, torch tensor, pandas or polars Series, Arrow array, or a column of a
+            datasets.Dataset, which is read without the dataset's format.
+        place: Its name in an error.
+
+    Raises:
+        TypeError: It is a single text, a mapping, a set, a generator or no container at all; or see `check_readable`.
+
+    >>> as_list(("a", "b"), "predictions")
+    ['a', 'b']
+    """
+    if isinstance(values, list):
+        return values
+    check_readable(values, place)
+    found = stored_column(values) if is_column(values) else values
+    for method in _METHODS:
+        if hasattr(found, method):
+            found = getattr(found, method)()
+            break
+    if isinstance(found, list | tuple):
+        return list(found)
+    raise TypeError(f"{place} is {describe(values)}, expected a list (or tuple, array, Series, Column) of items")
+
+
+def as_items(values, place: str) -> list:
+    """`as_list`, its items as `as_item` makes them; a list of Python's own items is returned as it is.
+
+    >>> import numpy as np
+    >>> as_items([np.str_("a"), "b"], "by"), as_items([np.int64(1), np.array(2)], "by")
+    (['a', 'b'], [1, 2])
+    """
+    values = as_list(values, place)
+    # The set of types is found at C speed.
+    if set(map(type, values)) <= _OWN_TYPES:
+        return values
+    return [as_item(value, f"{place}[{i}]") for i, value in enumerate(values)]
+
+
+def as_item(value, place: str):
+    """A scalar of NumPy, torch or Arrow as Python's own: such are the items of a list made of an array.
+
+    Raises:
+        TypeError: See `check_readable`.
+    """
+    if type(value) in _OWN_TYPES:
+        return value
+    check_readable(value, place)
+    if hasattr(value, "as_py"):
+        return value.as_py()
+    return value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
+
+
+def is_container(value) -> bool:
+    """Whether it is a list, or something that `as_list` may read; a text, a mapping and a scalar are not.
+
+    >>> is_container([1]), is_container("a"), is_container({"a": 1}), is_container(1)
+    (True, False, False, False)
+    """
+    if isinstance(value, list | tuple) or is_column(value):
+        return True
+    return getattr(value, "shape", None) != () and any(hasattr(value, method) for method in _METHODS)
+
+
+def check_readable(values, place: str) -> None:
+    """Refuses arrays and tensors whose numbers are hidden, elsewhere, or of a type that NumPy does not know.
+
+    A masked array is refused with or without a masked number in it: else a run would end at the first batch that has
+    one. An np.matrix has two dimensions whatever is taken out of it.
+
+    Raises:
+        TypeError: It is one; the message says what was expected.
+
+    >>> import numpy as np
+    >>> check_readable(np.ma.masked_array([1, 2]), "predictions")
+    Traceback (most recent call last):
+        ...
+    TypeError: predictions is a masked array, expected an array without a mask (its .filled(...), or .data to take all)
+    """
+    problem = _unreadable(values)
+    if problem:
+        found, expected = problem
+        raise TypeError(f"{place} is {found}, expected {expected}")
+
+
+def _unreadable(values) -> tuple[str, str] | None:
+    if is_tensor(values):
+        return _unreadable_tensor(values)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(values, numpy.ndarray):
+        if isinstance(values, numpy.ma.MaskedArray):
+            return "a masked array", "an array without a mask (its .filled(...), or .data to take all)"
+        if isinstance(values, numpy.matrix):
+            return "an np.matrix", "an array (np.asarray of it)"
+        return None
+    if type(values).__module__.startswith("scipy.sparse"):
+        return f"a sparse {type(values).__name__} of SciPy", "an array (its .toarray())"
+    return None
+
+
+def _unreadable_tensor(tensor) -> tuple[str, str] | None:
+    dtype, layout = (str(kind).removeprefix("torch.") for kind in (tensor.dtype, tensor.layout))
+    if tensor.is_nested:
+        return "a nested tensor", "a padded tensor, or a list of tensors (its .unbind())"
+    if tensor.is_quantized:
+        return f"a quantized tensor ({dtype})", "one of floats (its .dequantize())"
+    if layout != "strided":
+        return f"a tensor of the layout {layout}", "a dense one (its .to_dense())"
+    if tensor.is_meta:
+        return "a meta tensor, which has a shape and no numbers", "one with numbers"
+    if dtype not in _TENSOR_TYPES:
+        return f"a tensor of {dtype}", "a type that NumPy has, or bfloat16 (its .float())"
+    return None
+
+
+def is_tensor(values) -> bool:
+    """Whether it is a torch tensor."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(values, torch.Tensor)
+
+
+def is_column(values) -> bool:
+    """Whether it is a column of a datasets.Dataset, which is read when it is asked for its rows.
+
+    That of a streamed dataset is none: it has no length, and reading it would be a pass over the whole stream.
+    """
+    return hasattr(values, "source") and hasattr(values, "column_name") and hasattr(values, "__len__")
+
+
+def stored_column(column, format_=None):
+    """What a column of a datasets.Dataset holds, without the format of its dataset.
+
+    Args:
+        column: Of a dataset, or of such a column (a field of its rows).
+        format_: Another format to read it in, such as "arrow".
+
+    Returns:
+        A list, or what the format gives.
+    """
+    if is_column(column.source):
+        return [row[column.column_name] for row in stored_column(column.source)]
+    found = unformatted(column.source, format_)[column.column_name]
+    return found[:] if is_column(found) else found
+
+
+def unformatted(dataset, format_=None):
+    """A dataset of `datasets`, streamed or not, that gives its rows as they are stored; all else as it is.
+
+    A transform may leave columns out or change them, and a format turns texts and ids into arrays of its own.
+
+    Args:
+        dataset: The dataset; it is not changed.
+        format_: Another format to read it in.
+    """
+    if not hasattr(dataset, "with_format"):
+        return dataset
+    own = getattr(dataset, "format", None)
+    plain_already = isinstance(own, Mapping) and own["type"] is None and own["columns"] == dataset.column_names
+    # A copy has a fingerprint of its own, by which results are cached.
+    return dataset if plain_already and format_ is None else dataset.with_format(format_)
+
+
+def column_names(dataset) -> list | None:
+    """The names of the columns of a dataset, data frame or mapping; None where it is none.
+
+    >>> column_names({"a": [1]}), column_names([1])
+    (['a'], None)
+    """
+    names = getattr(dataset, "column_names", None)
+    if names is None and isinstance(dataset, Mapping):
+        names = dataset
+    if names is None:
+        names = getattr(dataset, "columns", None)
+    return None if names is None or callable(names) else list(names)
+
+
+def describe(value) -> str:
+    """Names what was found, shortly.
+
+    >>> describe(5), describe(None), describe(float("nan"))
+    ('int 5', 'None', 'float nan')
+    """
+    return "None" if value is None else f"{type(value).__name__} {brief(value, 40)}"
 
 
 # ---- metrics/utils/checks.py
@@ -32,50 +317,11 @@ imports neither evaluate nor NumPy.
 VERSION = "0.1.0"
 
 
-def as_list(values, place: str) -> list:
-    """Turns a container of items into a list: list, tuple, NumPy array, pandas Series, Arrow array, datasets Column.
-
-    Args:
-        values: The container.
-        place: Its name in an error.
-
-    Raises:
-        TypeError: It is a single text, a mapping, a set, a generator or no container at all.
-
-    >>> as_list(("a", "b"), "predictions")
-    ['a', 'b']
-    """
-    if isinstance(values, list):
-        return values
-    for method in ("to_pylist", "tolist"):
-        if hasattr(values, method):
-            values = getattr(values, method)()
-            break
-    # A datasets Column is read whole by a full slice.
-    if hasattr(values, "source") and hasattr(values, "column_name"):
-        values = values[:]
-    if isinstance(values, list | tuple):
-        return list(values)
-    raise TypeError(f"{place} is {describe(values)}, expected a list (or tuple, array, Series, Column) of items")
-
-
-def describe(value) -> str:
-    """Names what was found, shortly.
-
-    >>> describe(5), describe(None), describe(float("nan"))
-    ('int 5', 'None', 'float nan')
-    """
-    if value is None:
-        return "None"
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
-
-
 def as_lists(predictions, references, item: str = "sample") -> tuple[list, list]:
     """Turns both containers into lists of the same length, at least one long.
 
     Args:
-        predictions, references: The containers, see `as_list`.
+        predictions, references: The containers, see `containers.as_list`.
         item: What one of them is called in an error.
 
     Raises:
@@ -85,7 +331,7 @@ def as_lists(predictions, references, item: str = "sample") -> tuple[list, list]
     >>> as_lists(("a",), ["b"])
     (['a'], ['b'])
     """
-    predictions, references = as_list(predictions, "predictions"), as_list(references, "references")
+    predictions, references = as_items(predictions, "predictions"), as_items(references, "references")
     if len(predictions) != len(references):
         raise ValueError(f"{len(predictions)} predictions and {len(references)} references, expected as many of both")
     if not predictions:
@@ -114,7 +360,22 @@ def check_captions(predictions, references) -> tuple[list, list[list]]:
     predictions, references = as_lists(predictions, references)
     if isinstance(predictions[0], str):
         return _texts(predictions, "predictions[{}]"), _text_groups(references)
-    return [_ids(item, f"predictions[{i}]") for i, item in enumerate(predictions)], _id_groups(references)
+    whole = f"one caption per prediction, not a list of them{looks_swapped(references)}"
+    return [_ids(item, f"predictions[{i}]", whole) for i, item in enumerate(predictions)], _id_groups(references)
+
+
+def looks_swapped(references: Iterable) -> str:
+    """What to add where predictions are lists: whether the references are single items, as predictions should be.
+
+    >>> looks_swapped(["a cat", "a dog"]), looks_swapped([["a cat"]])
+    (' (references are single ones: are the two swapped?)', '')
+    """
+    single = all(isinstance(item, str | numbers.Integral) or _starts_with_id(item) for item in references)
+    return " (references are single ones: are the two swapped?)" if single else ""
+
+
+def _starts_with_id(item) -> bool:
+    return isinstance(item, list | tuple) and bool(item) and isinstance(item[0], numbers.Integral)
 
 
 def check_references(references) -> list[list]:
@@ -123,7 +384,7 @@ def check_references(references) -> list[list]:
     >>> check_references(["a cat", ["a dog", "the dog"]])
     [['a cat'], ['a dog', 'the dog']]
     """
-    references = as_list(references, "references")
+    references = as_items(references, "references")
     if not references:
         raise ValueError("references is empty, expected at least one image")
     first = references[0]
@@ -140,6 +401,7 @@ def _texts(items: list, place: str) -> list[str]:
 
 
 def _text(item, place: str) -> str:
+    item = as_item(item, place)
     if not isinstance(item, str):
         raise TypeError(f"{place} is {describe(item)}, expected str")
     return str(item)
@@ -165,7 +427,7 @@ def _no_reference(groups: list) -> None:
 def _id_groups(references: list) -> list[list[list[int]]]:
     groups = []
     for i, group in enumerate(references):
-        group = as_list(group, f"references[{i}]")
+        group = as_items(group, f"references[{i}]")
         if group and isinstance(group[0], numbers.Integral):
             group = [group]
         groups.append([_ids(item, f"references[{i}][{j}]") for j, item in enumerate(group)])
@@ -174,14 +436,34 @@ def _id_groups(references: list) -> list[list[list[int]]]:
     return groups
 
 
-def _ids(item, place: str) -> list[int]:
-    if isinstance(item, str) or not (isinstance(item, list | tuple) or hasattr(item, "tolist")):
+def _ids(item, place: str, whole: str = "") -> list[int]:
+    if not is_container(item):
         raise TypeError(f"{place} is {describe(item)}, expected str in all items, or a list of token ids in all items")
-    item = as_list(item, place)
+    item = as_items(item, place)
     for k, token in enumerate(item):
         if isinstance(token, bool) or not isinstance(token, numbers.Integral):
-            raise TypeError(f"{place}[{k}] is {describe(token)}, expected int (a token id)")
+            caption = whole and isinstance(token, str | list | tuple)
+            raise TypeError(f"{place}[{k}] is {describe(token)}, expected {whole if caption else 'int (a token id)'}")
     return [int(token) for token in item]
+
+
+def not_stored(columns: dict[str, list]) -> str:
+    """A sentence on the first item that Arrow cannot hold: an integer beyond 64 bits, half of a surrogate pair.
+
+    >>> not_stored({"predictions": [[1, 2], [3, 1 << 63]]})
+    'predictions[1][1] is int 9223372036854775808, expected an integer of 64 bits (-2**63 to 2**63 - 1)'
+    """
+    found = chain.from_iterable(_not_stored(values, place) for place, values in columns.items())
+    return next(found, f"Arrow cannot hold an item of {' or '.join(columns)}, expected text or integers of 64 bits")
+
+
+def _not_stored(values, place: str) -> Iterator[str]:
+    if isinstance(values, list):
+        yield from chain.from_iterable(_not_stored(item, f"{place}[{i}]") for i, item in enumerate(values))
+    elif isinstance(values, numbers.Integral) and not -(1 << 63) <= values < 1 << 63:
+        yield f"{place} is {describe(values)}, expected an integer of 64 bits (-2**63 to 2**63 - 1)"
+    elif isinstance(values, str) and any("\ud800" <= letter <= "\udfff" for letter in values):
+        yield f"{place} is {describe(values)}, expected Unicode text: it holds half of a surrogate pair"
 
 
 def check_options(orders: dict | None = None, positive: dict | None = None, flags: dict | None = None) -> None:
@@ -257,6 +539,9 @@ _CELLS = 1 << 20
 # and 95 % intervals hold the mean of scores in 94 of 100 sets (88), a rate of 10 % in 95 (54).
 FEW_UNITS = 50
 
+# So many resamples of a dozen scores take a gigabyte, and tell a p-value of 1e-6 from 2e-6.
+MOST_RESAMPLES = 10**7
+
 
 class Drawing(NamedTuple):
     """How resamples are drawn; the arguments of every function here that draws, by place or by name.
@@ -279,6 +564,10 @@ class Drawing(NamedTuple):
             TypeError: A label is neither str nor int, or they are mixed.
         """
         check_options(orders={"n_resamples": self.n_resamples})
+        if self.n_resamples > MOST_RESAMPLES:
+            raise ValueError(
+                f"n_resamples is {self.n_resamples}, expected at most {MOST_RESAMPLES}: more change no digit"
+            )
         if isinstance(self.seed, bool) or not isinstance(self.seed, numbers.Integral) or self.seed < 0:
             raise ValueError(f"seed is {self.seed!r}, expected an integer of at least 0")
         units(rows, self.clusters)
@@ -491,7 +780,7 @@ def units(rows: int, clusters: Sequence | None) -> tuple[int, np.ndarray | None]
 
 
 def _label_index(labels, rows: int, place: str) -> tuple[list, np.ndarray]:
-    labels = as_list(labels, place)
+    labels = as_items(labels, place)
     if len(labels) != rows:
         raise ValueError(f"{place} has {len(labels)} labels, expected {rows} (one per row)")
     kind = str if isinstance(labels[0], str) else numbers.Integral
@@ -714,6 +1003,84 @@ def counts_of(references: Sequence[Sequence]) -> np.ndarray:
     return np.fromiter(map(len, references), np.int64, len(references))
 
 
+# ---- metrics/utils/portable.py
+
+"""Objects that another process can unpickle, also those of a script that evaluate loaded.
+
+evaluate copies a metric's script into a package, evaluate_modules, which a new process cannot import before it has
+asked evaluate for a metric; and pickle names a class by its module alone. So such classes are named by calls that any
+process with evaluate can make: its loader is asked for the script by its file in evaluate's cache, in the folder that
+is called by the hash of the code, and only then the module is imported, by a name that holds the hash too.
+"""
+
+
+# The package of evaluate's loader: evaluate_modules.metrics.NAME.HASH.MODULE.
+_LOADED_BY_EVALUATE = "evaluate_modules"
+
+
+class Portable:
+    """Mixin of what is pickled, copied or sent to another process.
+
+    Its state is that of `__getstate__`, as ever; its class is found again as it was loaded.
+    """
+
+    def __reduce_ex__(self, protocol):
+        made = super().__reduce_ex__(max(2, protocol))
+        return (blank_of(type(self)), (), *made[2:])
+
+    @classmethod
+    def _blank(cls):
+        """An object without state, which `__setstate__` gives it."""
+        return cls.__new__(cls)
+
+
+class _Call:
+    """Pickled, the value of a function, which is called where the pickle is read."""
+
+    def __init__(self, function, *arguments):
+        self._function, self._arguments = function, arguments
+
+    def __reduce__(self):
+        return self._function, self._arguments
+
+
+class _Blank(_Call):
+    """Makes an object without state: here of the class itself, elsewhere of that with its name."""
+
+    def __init__(self, kind: type):
+        super().__init__(getattr, _named(kind), "_blank")
+        self._kind = kind
+
+    def __call__(self):
+        return self._kind._blank()
+
+
+# Kept, so that a pickle holds each class once and its reader asks the loader once.
+@lru_cache(maxsize=256)
+def blank_of(kind: type) -> _Blank:
+    """What makes objects without state of a class with `_blank`, here and wherever it was pickled to."""
+    return _Blank(kind)
+
+
+def _named(kind: type):
+    """A class as pickle has to name it."""
+    if kind.__module__.partition(".")[0] != _LOADED_BY_EVALUATE:
+        return kind
+    return _Call(getattr, _module(kind.__module__), kind.__name__)
+
+
+@lru_cache(maxsize=256)
+def _module(name: str) -> _Call:
+    """A module of a script that evaluate loaded."""
+    from evaluate.loading import evaluation_module_factory  # Loaded already: it has made the module.
+
+    # The folder's name is that of the Space, behind its owner's.
+    script = name.split(".")[2].rpartition("--")[2]
+    path = Path(sys.modules[name].__file__).with_name(f"{script}.py")
+    # A full name is imported whatever stands beside it: there the loader is asked first.
+    return _Call(import_module, name, _Call(getattr, _Call(evaluation_module_factory, str(path)), "module_path"))
+
+
 # ---- metrics/utils/evaluation_labels.py
 
 """The rows of one evaluation of a Trainer, and what their labels tell of the dataset that they belong to.
@@ -802,7 +1169,7 @@ def label_rows(labels) -> list[bytes] | None:
     >>> label_rows([[5, 6, -100]]) == label_rows([[-100, 5, 6, -100]])
     True
     """
-    labels = array_of(first_of(labels) if isinstance(labels, tuple) else labels)
+    labels = array_of(first_of(labels) if isinstance(labels, tuple) else labels, "label_ids")
     if labels.ndim == 0 or labels.dtype.kind not in "biuf":
         return None
     mark, kind = (b"f", np.float64) if labels.dtype.kind == "f" else (b"i", np.int64)
@@ -879,8 +1246,13 @@ def first_of(values):
     return values
 
 
-def array_of(values) -> np.ndarray:
-    """A NumPy array of an array or tensor."""
+def array_of(values, place: str = "predictions") -> np.ndarray:
+    """A NumPy array of an array or tensor.
+
+    Raises:
+        TypeError: See `containers.check_readable`.
+    """
+    check_readable(values, place)
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         # NumPy has no bfloat16.
@@ -992,7 +1364,7 @@ def column_of(references, column=None, place: str = "references") -> list:
     >>> column_of({"a": [1, 2], "b": [3, 4]}, ("a", "b"))
     [(1, 3), (2, 4)]
     """
-    names = _column_names(references)
+    names = column_names(references)
     if names is None:
         if column is not None:
             raise ValueError(f"column is {column!r} and {place} are {describe(references)}, expected a dataset")
@@ -1001,7 +1373,9 @@ def column_of(references, column=None, place: str = "references") -> list:
     missing = [name for name in wanted if name not in names]
     if missing or not wanted:
         raise ValueError(f"column is {column!r}, expected one of {names}")
-    columns = [as_list(references[name], f"{place}[{name!r}]") for name in wanted]
+    # What a transform makes of the rows is for the model.
+    dataset = unformatted(references)
+    columns = [as_list(dataset[name], f"{place}[{name!r}]") for name in wanted]
     return columns[0] if isinstance(column, str) else list(zip(*columns))
 
 
@@ -1149,20 +1523,24 @@ def _of(one: EvaluationSet) -> str:
 def _wrong_number(sets: list[EvaluationSet], count: int) -> str:
     if len(sets) > 1:
         sizes = ", ".join(f"{len(one.references)} of {one.name!r}" for one in sets)
-        return f"{count} predictions came, expected as many as one set has rows of references: {sizes}"
+        return (f"{count} predictions came, expected as many as one set has rows of references: {sizes}. "
+                "Likely causes: dataloader_drop_last=True leaves rows out, DataParallel or a DistributedSampler gives "
+                "some twice")  # fmt: skip
     size = len(sets[0].references)
     if count < size:
         return (f"references[{count}] has no prediction: {count} predictions came for {size} rows of references"
-                f"{_of(sets[0])}")  # fmt: skip
+                f"{_of(sets[0])}. Likely causes: dataloader_drop_last=True leaves out the rows of the last batch, or "
+                "the dataset was filtered after the references were taken")  # fmt: skip
     return (f"predictions[{size}] has no reference: {count} predictions came for {size} rows of references"
-            f"{_of(sets[0])}. Bind those of the dataset that is evaluated")  # fmt: skip
+            f"{_of(sets[0])}. Bind those of the dataset that is evaluated; or rows came twice, with which "
+            "DataParallel or the DistributedSampler of several processes fills up the last batch")  # fmt: skip
 
 
 def _read(name, references, column, options: list[dict], bind: Callable) -> EvaluationSet:
     rows = column_of(references, column)
     if not rows:
         raise ValueError("references is empty, expected those of at least one row")
-    dataset = None if _column_names(references) is None else references
+    dataset = None if column_names(references) is None else references
     return EvaluationSet(name, bind(rows), options, dataset)
 
 
@@ -1182,21 +1560,13 @@ def _holds_sets(references, column) -> bool:
     """Whether a mapping is one of datasets, not of columns: without a column's name, or with datasets in it."""
     if not isinstance(references, Mapping):
         return False
-    return column is None or any(_column_names(value) is not None for value in references.values())
-
-
-def _column_names(references) -> list | None:
-    """The names of a dataset's columns; None where it is none."""
-    names = getattr(references, "column_names", None)
-    if names is None and (isinstance(references, Mapping) or hasattr(references, "columns")):
-        names = list(references)
-    return names if names is None else list(names)
+    return column is None or any(column_names(value) is not None for value in references.values())
 
 
 def _held(dataset, column, bind: Callable) -> list | None:
     """The references in the columns of that name, None where it has none."""
     wanted = [column] if isinstance(column, str) else column or []
-    names = _column_names(dataset) or []
+    names = column_names(dataset) or []
     if not wanted or any(name not in names for name in wanted):
         return None
     try:
@@ -1208,13 +1578,12 @@ def _held(dataset, column, bind: Callable) -> list | None:
 
 def _labels_of(dataset, size: int) -> list[bytes] | None:
     """The labels in a dataset's own column, as they are stored."""
-    name = next((name for name in ("labels", "label_ids") if name in (_column_names(dataset) or [])), None)
+    name = next((name for name in ("labels", "label_ids") if name in (column_names(dataset) or [])), None)
     if name is None:
         return None
-    # What a transform makes of them may change from one reading to the next.
-    dataset = dataset.with_format(None) if hasattr(dataset, "with_format") else dataset
     try:
-        labels = column_labels(as_list(dataset[name], name))
+        # What a transform makes of them may change from one reading to the next.
+        labels = column_labels(as_list(unformatted(dataset)[name], name))
     except TypeError:
         return None
     return labels if labels is not None and len(labels) == size else None
@@ -1251,44 +1620,70 @@ def watch(trainer, begin: Callable, end: Callable) -> None:
                if not hasattr(trainer, name)]  # fmt: skip
     if missing:
         raise TypeError(f"trainer is {describe(trainer)} without {missing[0]}, expected a Trainer of transformers")
-    made = WeakKeyDictionary()
-    trainer.get_eval_dataloader = _noting(trainer, trainer.get_eval_dataloader, made)
-    trainer.get_test_dataloader = _noting(trainer, trainer.get_test_dataloader, made)
-    trainer.evaluation_loop = _between(trainer.evaluation_loop, made, begin, end)
+    made = _Dataloaders()
+    trainer.get_eval_dataloader = _Noting(trainer.get_eval_dataloader, trainer, made)
+    trainer.get_test_dataloader = _Noting(trainer.get_test_dataloader, trainer, made)
+    trainer.evaluation_loop = _Between(trainer.evaluation_loop, made, begin, end)
 
 
-def _noting(trainer, original: Callable, made: WeakKeyDictionary) -> Callable:
-    @wraps(original)
-    def get(*args, **kwargs):
-        found = _asked(trainer, args[0] if args else next(iter(kwargs.values()), None))
-        loader = original(*args, **kwargs)
-        before = made.get(loader) if _is_key(loader) else None
+class _Dataloaders(Portable):
+    """What each dataloader that a Trainer made is of; a copy begins without, since they stay in their process."""
+
+    def __init__(self):
+        self._found = WeakKeyDictionary()
+
+    def __getstate__(self):
+        return {}
+
+    def __setstate__(self, state):
+        self.__init__()
+
+    def get(self, loader) -> Evaluated | None:
+        return self._found.get(loader) if _is_key(loader) else None
+
+    def put(self, loader, found: Evaluated) -> None:
+        if _is_key(loader):
+            self._found[loader] = found
+
+
+class _Noting(Portable):
+    """A Trainer's method that makes dataloaders, and notes what each is of.
+
+    A class, since what is defined inside a function cannot be pickled: a Trainer is, by a search of hyperparameters.
+    """
+
+    def __init__(self, original: Callable, trainer, made: _Dataloaders):
+        self.__wrapped__, self._trainer, self._made = original, trainer, made
+
+    def __call__(self, *args, **kwargs):
+        found = _asked(self._trainer, args[0] if args else next(iter(kwargs.values()), None))
+        loader = self.__wrapped__(*args, **kwargs)
+        before = self._made.get(loader)
         if before is not None and before.dataset is not found.dataset:
             raise ValueError("the Trainer would evaluate another dataset than it is asked for: with "
                              "dataloader_persistent_workers=True it keeps one dataloader for all that have no name in "
                              "its eval_dataset, expected False or names")  # fmt: skip
-        if _is_key(loader):
-            made[loader] = found
+        self._made.put(loader, found)
         return loader
 
-    return get
 
+class _Between(Portable):
+    """A Trainer's `evaluation_loop` between the two calls."""
 
-def _between(original: Callable, made: WeakKeyDictionary, begin: Callable, end: Callable) -> Callable:
-    @wraps(original)
-    def loop(dataloader, *args, **kwargs):
-        found = made.get(dataloader) if _is_key(dataloader) else None
+    def __init__(self, original: Callable, made: _Dataloaders, begin: Callable, end: Callable):
+        self.__wrapped__, self._made, self._begin, self._end = original, made, begin, end
+
+    def __call__(self, dataloader, *args, **kwargs):
+        found = self._made.get(dataloader)
         prefix = kwargs.get("metric_key_prefix", "")
         # So `evaluate({"a": dataset})` names what is not in the Trainer's own eval_dataset.
         if found is not None and found.name is None and prefix.startswith("eval_"):
             found = found._replace(name=prefix.removeprefix("eval_"))
-        begin(found)
+        self._begin(found)
         try:
-            return original(dataloader, *args, **kwargs)
+            return self.__wrapped__(dataloader, *args, **kwargs)
         finally:
-            end()
-
-    return loop
+            self._end()
 
 
 def _is_key(loader) -> bool:
@@ -1328,13 +1723,14 @@ def token_ids(logits, labels=None, shift: bool = False):
         logits: (rows, length, vocabulary), or a tuple or list that begins with them. Ids (rows, length), as from
             `predict_with_generate`, pass unchanged.
         labels: (rows, length); where they are -100 (padding, a prompt), so is the result. None leaves nothing out.
-        shift: For causal language models, whose place t predicts label t + 1.
+        shift: For causal language models, whose place t predicts label t + 1. Of more places than labels the last
+            ones are those of the labels: such models (GIT) put the image's places before the text's.
 
     Returns:
         Ids (rows, length), or (rows, length - 1) when shifted; a tensor when the logits are one.
 
     Raises:
-        ValueError: Labels and logits differ in shape.
+        ValueError: Labels and logits differ in shape, with more places than labels where not shifted.
 
     >>> token_ids(np.eye(3)[None], np.array([[5, 6, -100]])).tolist()
     [[0, 1, -100]]
@@ -1342,22 +1738,33 @@ def token_ids(logits, labels=None, shift: bool = False):
     logits = first_of(logits)
     if logits.ndim == 2:
         return logits
-    ids = logits.argmax(-1)
     labels = first_of(labels)
+    before = logits.shape[1] - labels.shape[1] if shift and labels is not None else 0
+    ids = logits[:, max(0, before) :].argmax(-1)
     if shift:
         ids, labels = ids[:, :-1], None if labels is None else labels[:, 1:]
     if labels is not None:
         if tuple(ids.shape) != tuple(labels.shape):
             raise ValueError(f"logits give ids of shape {tuple(ids.shape)} and labels are {tuple(labels.shape)}, "
-                             "expected one label per place")  # fmt: skip
+                             "expected one label per place (of a model that puts an image's places before the text, "
+                             "shift=True leaves these out)")  # fmt: skip
         ids[labels == IGNORED] = IGNORED
     return ids
 
 
-class ComputeMetrics:
+class TokenIds(Portable):
+    """`token_ids` as an object: a function of a metric that evaluate loaded could not be pickled for a new process."""
+
+    def __call__(self, logits, labels=None, shift: bool = False):
+        """See `token_ids`."""
+        return token_ids(logits, labels, shift)
+
+
+class ComputeMetrics(Portable):
     """A callable for Trainer and Seq2SeqTrainer, whole or with `batch_eval_metrics=True`.
 
-    `metric.compute_metrics(...)` makes one and says what the arguments are.
+    `metric.compute_metrics(...)` makes one and says what the arguments are. A copy, or what is pickled, begins
+    without the rows of an evaluation.
     """
 
     def __init__(
@@ -1435,8 +1842,14 @@ class ComputeMetrics:
         self._rows = Evaluation(None if self._embeddings else self._read, self._check_labels is not False)
 
     def __getstate__(self):
-        # Which dataset a Trainer evaluates means nothing in another process.
-        return {**self.__dict__, "_evaluated": None}
+        # What a Trainer evaluates means nothing in another process.
+        state = {**self.__dict__, "_evaluated": None}
+        del state["_rows"]
+        return state
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self.reset()
 
     def __call__(self, eval_prediction, compute_result: bool = True) -> dict[str, float]:
         """Takes the rows of a batch, or of all; scores all of them once, after the last.
@@ -1671,6 +2084,13 @@ def _group(references) -> list:
 """
 
 
+# What an instance of evaluate has that means nothing in another: its bound methods, and the rows it writes.
+_OF_ONE_INSTANCE = (
+    *("compute", "add", "add_batch", "writer", "buf_writer", "data", "cache_file_name"),
+    *("filelock", "rendez_vous_lock", "filelocks", "file_paths"),
+)
+
+
 def features_of(*items) -> list:
     """The schemas of a metric: for each kind of item (a feature of datasets), several references per sample or one."""
     import datasets  # Takes a second, which the scores alone do not need.
@@ -1682,14 +2102,18 @@ def features_of(*items) -> list:
     ]
 
 
-class Checked:
+class Checked(Portable):
     """Mixin in front of `evaluate.Metric`: checks every item, scores without an Arrow round trip, leaves no lock.
+
+    A metric can be pickled and copied; the rows that were added go along, under a file and lock of the copy's own.
 
     A metric defines `_info`, `_compute` and `_scorer`, the class of its Scorer.
     """
 
     _scorer: type[BaseScorer]
     _last_signature = None
+    # For the Trainer's argument of that name: keeps the likeliest tokens alone, see `trainer.token_ids`.
+    preprocess_logits_for_metrics = TokenIds()
 
     def _check(self, predictions, references) -> tuple[list, list]:
         return self._scorer().read(predictions, references)
@@ -1722,17 +2146,23 @@ class Checked:
         predictions, references = self._stored(*self._check(predictions, references))
         try:
             super().add_batch(predictions=predictions, references=references, **kwargs)
+        except (OverflowError, UnicodeEncodeError) as error:
+            self.reset()
+            raise ValueError(not_stored({"predictions": predictions, "references": references})) from error
         except BaseException:
             self.reset()
             raise
 
-    def add(self, *, prediction=None, reference=None, **kwargs):
-        """Checks and stores one sample."""
+    def add(self, *, prediction=None, reference=None, predictions=None, references=None, **kwargs):
+        """Checks and stores one sample; `predictions` and `references`, as evaluate writes it, mean the same here."""
+        prediction = _one_of("prediction", prediction, predictions)
+        reference = _one_of("reference", reference, references)
         self.add_batch(predictions=[prediction], references=[reference], **kwargs)
 
     def compute_metrics(
         self,
         tokenizer=None,
+        /,
         references=None,
         column=None,
         also=(),
@@ -1753,7 +2183,9 @@ class Checked:
         a single set is neither confirmed nor contradicted, a warning.
 
         Args:
-            tokenizer: A tokenizer or processor with `batch_decode`; None for embeddings.
+            tokenizer: The model's tokenizer or processor, with `batch_decode`; None for embeddings. Passed first, it
+                leaves `tokenizer="char"` for the option of `compute` with that name; `tokenizer=` with `batch_decode`
+                is the model's too.
             references: Those of each row of the evaluation dataset in its order, or the dataset itself. For
                 embeddings the image's id, or the ids of image and text; int or str. For several evaluation datasets
                 a mapping of their names in `eval_dataset` to either. A mapping of names of columns to lists is a
@@ -1777,13 +2209,13 @@ class Checked:
         Raises:
             ValueError, TypeError: A row has no reference, or an option is unknown.
         """
+        if hasattr(options.get("tokenizer"), "batch_decode"):
+            if tokenizer is not None:
+                raise TypeError(f"tokenizer={describe(options['tokenizer'])} stands beside {describe(tokenizer)}, "
+                                "expected one model's tokenizer, and as tokenizer= the option of compute")  # fmt: skip
+            tokenizer = options.pop("tokenizer")
         asked = (also, strip_prompt, postprocess, check_labels)
         return ComputeMetrics(self, tokenizer, references, column, *asked, options)
-
-    @staticmethod
-    def preprocess_logits_for_metrics(logits, labels=None, shift=False):
-        """For the Trainer's argument of that name: keeps the likeliest tokens alone, see `trainer.token_ids`."""
-        return token_ids(logits, labels, shift)
 
     def _bind(self, references) -> list:
         """The references of a Trainer's evaluation dataset, checked."""
@@ -1805,6 +2237,61 @@ class Checked:
                 if os.path.exists(file):
                     os.remove(file)
 
+    @classmethod
+    def _blank(cls):
+        # evaluate binds methods to an instance where it is made.
+        return cls()
+
+    def __getstate__(self):
+        import evaluate  # Takes seconds; this instance is one of its classes.
+
+        state = {name: value for name, value in vars(self).items() if name not in _OF_ONE_INSTANCE}
+        # The default folder is another one on another machine.
+        if self._data_dir_root == os.path.expanduser(evaluate.config.HF_METRICS_CACHE):
+            del state["_data_dir_root"], state["data_dir"]
+        return {**state, "rows": self._added_rows()}
+
+    def __setstate__(self, state):
+        rows = state.pop("rows")
+        vars(self).update(state)
+        os.makedirs(self.data_dir, exist_ok=True)
+        if rows is not None:
+            self._write(rows)
+
+    def _added_rows(self):
+        """The rows that were added as an Arrow table, None where there are none.
+
+        Raises:
+            ValueError: They are a part of what several processes add.
+        """
+        import pyarrow  # Takes time, for Parquet and Arrow alone.
+
+        if self.writer is None:
+            return None
+        if self.num_process > 1:
+            raise ValueError(f"{len(self)} rows were added in process {self.process_id} of {self.num_process}, which "
+                             "the others wait for: expected compute() or reset() before the metric is pickled or "
+                             "copied")  # fmt: skip
+        try:
+            # A stream can be read once it is closed, and then is written anew.
+            self.writer.finalize()
+            written = self.buf_writer.getvalue() if self.keep_in_memory else self.cache_file_name
+            with pyarrow.input_stream(written) as stream:
+                rows = pyarrow.ipc.open_stream(stream).read_all()
+            self._write(rows)
+        except BaseException:
+            self.reset()
+            raise
+        return rows
+
+    def _write(self, rows) -> None:
+        """Begins to write with rows that were read."""
+        if self.cache_file_name is None and not self.keep_in_memory:
+            # The original has locked the usual file, for which evaluate would wait a second.
+            self.cache_file_name, self.filelock = self._create_cache_file(timeout=0)
+        self._init_writer()
+        self.writer.write_table(rows)
+
     def _scored(self, scorer: BaseScorer, found: Found, asked: Asked) -> dict:
         """What `compute` returns; notes how it was made. Intervals of few samples come with a warning."""
         if asked.confidence_level is not None:
@@ -1821,13 +2308,157 @@ class Checked:
         return self._scorer(**options).signature()
 
 
+def _one_of(name: str, value, other):
+    """What was passed under one of two names, `name` and its plural."""
+    if (value is None) == (other is None):
+        found = f"{name} is missing" if value is None else f"{name} and {name}s are both given"
+        raise ValueError(f"{found}, expected one {name} (as {name}= or {name}s=)")
+    return other if value is None else value
+
+
+# ---- metrics/files/text_files.py
+
+"""Text files that nobody checked before: UTF-8, with or without a mark, and whatever else stands under the name."""
+
+
+# How long a pipe without a writer is waited for.
+_PIPE_SECONDS = 3.0
+_CHUNK_BYTES = 1 << 20
+# UTF-32 first, since its mark begins with that of UTF-16.
+_OTHER_KINDS = {
+    b"\xff\xfe\x00\x00": "UTF-32",
+    b"\x00\x00\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+    b"\x1f\x8b": "compressed (gzip)",
+    b"PK\x03\x04": "compressed (zip)",
+    b"BZh": "compressed (bzip2)",
+    b"\xfd7zXZ\x00": "compressed (xz)",
+    b"\x28\xb5\x2f\xfd": "compressed (zstd)",
+    b"PAR1": "Parquet",
+}
+_MARK = b"\xef\xbb\xbf"
+
+
+def read_text(path: str) -> str:
+    """Reads a text file, or a pipe that somebody writes to.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its text, without a byte-order mark.
+
+    Raises:
+        ValueError: It is no file, or its content is no UTF-8 text; the message names the path, and the line.
+        OSError: It cannot be opened.
+    """
+    check_is_file(path, pipes=True)
+    content = _read_bytes(path)
+    if not content.strip():
+        raise ValueError(f"{path} is empty, expected a text")
+    return decode_text(content, path)
+
+
+def check_is_file(path: str, pipes: bool = False) -> None:
+    """Checks that a path leads to a file, which ends: a device may not.
+
+    Args:
+        path: The path.
+        pipes: Whether a pipe will do.
+
+    Raises:
+        ValueError: It leads to something else.
+        OSError: There is nothing, or it may not be looked at.
+    """
+    mode = os.stat(path).st_mode
+    if stat.S_ISREG(mode) or (pipes and stat.S_ISFIFO(mode)):
+        return
+    kind = "a folder" if stat.S_ISDIR(mode) else "a pipe" if stat.S_ISFIFO(mode) else "a device or socket"
+    raise ValueError(f"{path} is {kind}, expected a file")
+
+
+def decode_text(content: bytes, path: str, line: int | None = None) -> str:
+    """Decodes a text, or a line of one.
+
+    Args:
+        content: The bytes.
+        path: Where they stand, for messages.
+        line: Number of the line that they are; None of a whole file.
+
+    Raises:
+        ValueError: They are no UTF-8 text; the message names the path and the line.
+    """
+    is_start = line is None or line == 1
+    if is_start:
+        kind = next((kind for start, kind in _OTHER_KINDS.items() if content.startswith(start)), None)
+        if kind is not None:
+            raise ValueError(f"{path} is {kind}, expected a text in UTF-8")
+        content = content.removeprefix(_MARK)
+    place = content.find(b"\0")
+    if place >= 0:
+        raise ValueError(f"{path}, line {_line(content, place, line)} holds a NUL byte, as UTF-16 does, expected a "
+                         "text in UTF-8")  # fmt: skip
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        where = _line(content, error.start, line)
+        found = f"byte 0x{content[error.start]:02x} ({error.reason})"
+        raise ValueError(f"{path}, line {where} is not UTF-8: {found}") from None
+
+
+def _line(content: bytes, place: int, first: int | None) -> int:
+    return content.count(b"\n", 0, place) + (first or 1)
+
+
+def _read_bytes(path: str) -> bytes:
+    # Without O_NONBLOCK to open a pipe waits until somebody writes, perhaps for ever.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with open(descriptor, "rb", buffering=0) as file:
+        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            start = _first_of_pipe(descriptor)
+            os.set_blocking(descriptor, True)
+            return start + file.readall()
+        return file.readall()
+
+
+def _first_of_pipe(descriptor: int) -> bytes:
+    """The first bytes of a pipe: none where nobody writes, or where a writer takes its time."""
+    until = time.monotonic() + _PIPE_SECONDS
+    while time.monotonic() < until:
+        try:
+            found = os.read(descriptor, _CHUNK_BYTES)
+        except BlockingIOError:
+            return b""  # There is a writer: it is waited for as long as it takes.
+        if found:
+            return found
+        time.sleep(0.02)
+    return b""
+
+
 # ---- metrics/files/json_text.py
 
-"""JSON as a text that nobody checked before: UTF-8 with or without a mark, and no key twice."""
+"""JSON as a text that nobody checked before: UTF-8 with or without a mark, and no key twice; and JSON that is written.
+
+What is no JSON by the standard is refused although Python reads it: NaN and Infinity, and halves of surrogate pairs,
+which no text in UTF-8 can hold. What is written has null in their place.
+"""
 
 
 class DoubledKey(ValueError):
     """An object of a JSON file has a key twice, so that one of two values would be lost."""
+
+
+class NoJsonNumber(ValueError):
+    """NaN or Infinity, which Python reads and JSON does not have."""
+
+
+# Escapes in the order in which they stand, so that the second of two backslashes begins none: a pair of surrogates, a
+# lone one (in the group), any other.
+_ESCAPES = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+_MAY_BE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def unique_keys(pairs: list[tuple[str, object]]) -> dict:
@@ -1841,9 +2472,9 @@ def unique_keys(pairs: list[tuple[str, object]]) -> dict:
     """
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise DoubledKey(f"the key {twice!r} stands twice in one object, expected once")
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
+        raise DoubledKey(f"the key {brief(twice)} stands twice in one object, expected once")
     return found
 
 
@@ -1851,16 +2482,87 @@ def read_json(path: str):
     """Reads a JSON file.
 
     Raises:
-        ValueError: It is not JSON, or not UTF-8, or an object in it has a key twice.
+        ValueError: It is no file, or not JSON, or not UTF-8, or an object in it has a key twice.
         OSError: It cannot be opened.
     """
-    with open(path, encoding="utf-8-sig") as file:
-        try:
-            return json.load(file, object_pairs_hook=unique_keys)
-        except DoubledKey as error:
-            raise ValueError(f"{path}: {error}") from error
-        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ValueError(f"{path} is not a JSON file: {error}") from error
+    return _parse(read_text(path), path, "is not a JSON file")
+
+
+def read_json_line(content: bytes, path: str, number: int):
+    """Reads a line of a JSON Lines file.
+
+    Args:
+        content: The line.
+        path: Of the file, for messages.
+        number: Of the line, from 1.
+
+    Raises:
+        ValueError: As `read_json`; the message names the path and the line.
+    """
+    place = f"{path}, line {number}"
+    return _parse(decode_text(content, path, number).rstrip("\r\n"), place, "is no JSON")
+
+
+def _parse(text: str, place: str, no_json: str):
+    try:
+        content = json.loads(text, object_pairs_hook=unique_keys, parse_constant=_refuse)
+    except (DoubledKey, NoJsonNumber) as error:
+        raise ValueError(f"{place}: {error}") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}" if "\n" in text else f"column {error.colno}"
+        raise ValueError(f"{place} {no_json}: {error.msg} at {where}") from None
+    except RecursionError:
+        raise ValueError(f"{place} {no_json}: it is nested too deeply") from None
+    except ValueError:
+        # Python reads none of more digits, as that takes time that grows with their square.
+        raise ValueError(f"{place} holds an integer of thousands of digits, expected fewer") from None
+    _check_surrogates(text, place)
+    return content
+
+
+def _refuse(name: str):
+    raise NoJsonNumber(f"{name} stands in it, expected a number that JSON has, or null")
+
+
+def _check_surrogates(text: str, place: str) -> None:
+    if not _MAY_BE_SURROGATE.search(text):
+        return
+    for found in _ESCAPES.finditer(text):
+        if found[1] is not None:
+            line = f", line {text.count(chr(10), 0, found.start()) + 1}" if "\n" in text.rstrip() else ""
+            raise ValueError(f"{place}{line}: \\{found[1]} is half of a character, expected both halves")
+
+
+def json_text(content, indent: int | None = 2) -> str:
+    """JSON of what is written: null where there is no number, since JSON has neither NaN nor infinity.
+
+    >>> print(json_text({"score": float("nan")}, indent=None))
+    {"score": null}
+    """
+    try:
+        return _encoder(indent).encode(content)
+    except ValueError:
+        # To look first would take longer than to write.
+        return _encoder(indent).encode(without_nan(content))
+
+
+@lru_cache(maxsize=4)
+def _encoder(indent: int | None) -> json.JSONEncoder:
+    # To make one for each line of a file would take as long again.
+    return json.JSONEncoder(indent=indent, allow_nan=False)
+
+
+def without_nan(content):
+    """The same dicts and lists with None for each NaN and infinity.
+
+    >>> without_nan({"interval": [float("nan"), 1.0]})
+    {'interval': [None, 1.0]}
+    """
+    if isinstance(content, dict):
+        return {key: without_nan(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [without_nan(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 # ---- metrics/files/captions.py
@@ -1871,6 +2573,10 @@ Captions come as COCO's annotation file (a dict whose `annotations` list holds i
 of {image_id, caption}, or as pycocoevalcap takes them, {image id: [caption, ...]}. Ids are compared as text, so that
 42 and "42" are the same image.
 """
+
+
+# Of ids in messages.
+_LONGEST_ID = 200
 
 
 class CaptionSet(NamedTuple):
@@ -1911,7 +2617,7 @@ def _captions_by_id(content: dict, path: str) -> list[tuple[str, str]]:
     for image_id, group in groups.items():
         if not isinstance(group, list) or not group or not all(isinstance(caption, str) for caption in group):
             raise ValueError(
-                f"{path} is a dict with the key {image_id!r}, expected annotations among the keys, or a list of "
+                f"{path} is a dict with the key {brief(image_id)}, expected annotations among the keys, or a list of "
                 "captions under every image id"
             )
     return [(image_id, caption) for image_id, group in groups.items() for caption in group]
@@ -1919,12 +2625,12 @@ def _captions_by_id(content: dict, path: str) -> list[tuple[str, str]]:
 
 def _caption(row, place: str) -> tuple[str, str]:
     if not isinstance(row, dict) or not {"image_id", "caption"} <= row.keys():
-        raise ValueError(f"{place} is {str(row)[:60]}, expected a dict with image_id and caption")
+        raise ValueError(f"{place} {what_row(row)}, expected a dict with image_id and caption")
     image_id, caption = row["image_id"], row["caption"]
     if isinstance(image_id, bool) or not isinstance(image_id, int | str):
-        raise ValueError(f"{place}: image_id is {image_id!r}, expected int or str")
+        raise ValueError(f"{place}: image_id is {brief(image_id)}, expected int or str")
     if not isinstance(caption, str):
-        raise ValueError(f"{place}: caption is {caption!r}, expected str")
+        raise ValueError(f"{place}: caption is {brief(caption)}, expected str")
     return str(image_id), caption
 
 
@@ -1960,10 +2666,11 @@ def pair_captions(predictions_path: str, references_path: str, allow_missing: bo
         raise ValueError(f"{predictions_path} has more than one caption for {name_some(dict.fromkeys(twice))}")
     missing = [image_id for image_id in references if image_id not in predictions]
     unknown = [image_id for image_id in predictions if image_id not in references]
-    _check_ids(missing, unknown, predictions_path, references_path, allow_missing)
     ids = [image_id for image_id in predictions if image_id in references]
+    if ids or not missing or not unknown:
+        _check_ids(missing, unknown, predictions_path, references_path, allow_missing)
     if not ids:
-        raise ValueError(f"{predictions_path} and {references_path} have no image id in common")
+        raise ValueError(never_meet({predictions_path: predictions, references_path: references}, "image id"))
     return CaptionSet(ids, [predictions[i] for i in ids], [references[i] for i in ids], len(missing) + len(unknown))
 
 
@@ -1977,15 +2684,38 @@ def _check_ids(missing, unknown, predictions_path, references_path, allow_missin
         raise ValueError("; ".join(problems) + " (--allow-missing scores the others)")
 
 
+def what_row(row) -> str:
+    """Says what stands in the place of a row: of a dict its keys, since a wrong one is what is looked for.
+
+    >>> what_row({"image_id": 1, "text": "a cat"}), what_row("a cat")
+    ("has the keys ['image_id', 'text']", "is 'a cat'")
+    """
+    return f"has the keys {brief(list(row), 200)}" if isinstance(row, dict) else f"is {brief(row)}"
+
+
+def never_meet(sides: dict[str, Iterable], kind: str) -> str:
+    """Says that files have no id in common, and shows the first two ids of each.
+
+    >>> never_meet({"a.json": ["1", "2", "3"], "b.json": ["cat.jpg"]}, "image id")
+    'a.json and b.json have no image id in common: a.json has 1, 2 and 1 more, b.json has cat.jpg'
+    """
+    shown = []
+    for path, ids in sides.items():
+        first = ", ".join(str(one)[:60] for one in [*ids][:2]) or "none"
+        shown.append(f"{path} has {first}" + (f" and {len(ids) - 2} more" if len(ids) > 2 else ""))
+    return f"{' and '.join(sides)} have no {kind} in common: {', '.join(shown)}"
+
+
 def name_some(ids: Iterable[str], kind: str = "image id", most: int = 5) -> str:
-    """Counts ids and names the first few.
+    """Counts ids and names the first few, as a terminal may show them.
 
     >>> name_some(["3", "4", "5"], most=2)
     '3 image ids (3, 4 and 1 more)'
     """
     ids = list(ids)
     more = f" and {len(ids) - most} more" if len(ids) > most else ""
-    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(ids[:most])}{more})"
+    shown = (visible(text if len(text) <= _LONGEST_ID else f"{text[:_LONGEST_ID]}...") for text in ids[:most])
+    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(shown)}{more})"
 
 
 # ---- metrics/utils/stamps.py
@@ -2298,6 +3028,8 @@ weight is a multiple of 0.001; where two tags have the same sum, NLTK is asked w
 _START, _END = ("-START-", "-START2-"), ("-END-", "-END2-")
 _STEP = 0.001
 _TEXTS_AT_ONCE = 512
+# Places of texts that are tagged together: all take as much room as the longest.
+_MOST_PLACES = 1 << 21
 _MOST_WORDS = 50_000
 
 
@@ -2348,8 +3080,11 @@ class PerceptronTagger:
         tags: list[list[str]] = [[] for _ in texts]
         # Texts of about the same length go together, the longest first, so that those still running are a prefix.
         order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))
-        for start in range(0, len(order), _TEXTS_AT_ONCE):
-            numbers = order[start : start + _TEXTS_AT_ONCE]
+        start = 0
+        while start < len(order):
+            at_once = min(_TEXTS_AT_ONCE, max(1, _MOST_PLACES // (len(texts[order[start]]) + 1)))
+            numbers = order[start : start + at_once]
+            start += at_once
             chunk = [texts[number] for number in numbers]
             for number, codes in zip(numbers, self._tag_chunk(chunk)):
                 tags[number] = [self._tags[code] for code in codes]
@@ -2476,12 +3211,15 @@ take a shorter way through the tokenizer, which gives the same tokens.
 # Held while NLTK's parts are loaded: it says where data are and loads them by a state that all threads share.
 _LOADING = RLock()
 RESOURCES = ("punkt_tab", "averaged_perceptron_tagger_eng")
+# Stems of longer words are not kept: they hardly recur, and would leave that memory without a bound.
+_MAX_KEPT_WORD = 64
 
 # Words, numbers and compounds between single blanks, each perhaps with a comma or a period behind it.
 _NOUN_WORD = "[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*"
 _PLAIN = re.compile(rf"{_NOUN_WORD}(?:[,.]? {_NOUN_WORD})*\.?")
 _TOKENS = re.compile(rf"{_NOUN_WORD}|[,.]")
-_BEFORE_PERIOD = re.compile(r"([A-Za-z0-9-]+)\. ")
+# From the beginning of a word alone: from every letter it would take time that grows with the square of its length.
+_BEFORE_PERIOD = re.compile(r"(?<![A-Za-z0-9-])([A-Za-z0-9-]+)\. ")
 # What the Treebank tokenizer takes apart without a mark inside.
 _CONTRACTION = re.compile(r"\b(?:cannot|gimme|gonna|gotta|lemme|wanna)\b", re.IGNORECASE)
 
@@ -2578,8 +3316,13 @@ def _nltk() -> _Nltk:
         raise ImportError("entities need NLTK: pip install nltk") from error
     punkt, tagger = _find_data()
     joined = punkt._params.abbrev_types | {first for first, _ in punkt._params.collocations}
-    stem = lru_cache(maxsize=100_000)(PorterStemmer().stem)
+    stem = _remembering(PorterStemmer().stem)
     return _Nltk(punkt, NLTKWordTokenizer(), stem, PerceptronTagger(tagger), frozenset(joined))
+
+
+def _remembering(stem: Callable[[str], str]) -> Callable[[str], str]:
+    kept = lru_cache(maxsize=100_000)(stem)
+    return lambda word: (kept if len(word) <= _MAX_KEPT_WORD else stem)(word)
 
 
 def _find_data() -> tuple:

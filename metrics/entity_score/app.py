@@ -4,7 +4,7 @@ from pathlib import Path
 
 import evaluate
 
-from _page import CaptionPage, Marked, Option, launch, number, why_html
+from _page import OF_DESCRIPTIONS, CaptionPage, Marked, Option, launch, number, why_html
 
 
 class EntityScorePage(CaptionPage):
@@ -16,6 +16,7 @@ class EntityScorePage(CaptionPage):
     )
     # The model is some hundred megabytes: nobody waits for it who has not asked.
     at_once = False
+    bounds = OF_DESCRIPTIONS
     rows = (
         ["a man plays a guitar near a river while people talk.", "a man with a red guitar stands on a stage."],
         ["two dogs run on green grass.", "two dogs run on green grass and the children play with a kite."],

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import evaluate
 
-from _shared import pair_captions
+from _shared import pair_captions, visible
 
 
 def main() -> None:
@@ -21,8 +21,8 @@ def main() -> None:
         captions = {"predictions": data.predictions, "references": data.references}
         results = metric.compute(**captions, model_path=options.model_path)
     except (ValueError, TypeError, OSError, ImportError) as error:
-        parser.exit(2, f"error: {error}\n")
-    print(metric.signature())
+        parser.exit(2, f"error: {visible(str(error))}\n")
+    print(visible(metric.signature()))
     for key, value in results.items():
         print(f"{key:<20} {value}")
     lowest, highest = results["entity_score_min"], results["entity_score_max"]

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from .captions import name_some
+from ..utils.shown_text import brief
+from .captions import name_some, never_meet, what_row
 from .json_text import read_json
 
 
@@ -58,7 +59,7 @@ def pair_answers(
         _check_questions(questions_path, annotations, answers, predictions_path)
     ids = [question_id for question_id in annotations if question_id in answers]
     if not ids:
-        raise ValueError(f"{predictions_path} and {references_path} have no question id in common")
+        raise ValueError(_never_meet({predictions_path: answers, references_path: annotations}))
     chosen = [annotations[question_id] for question_id in ids]
     left_out = len(annotations.keys() ^ answers.keys())
     columns = [_column(chosen, key) for key in ("question_type", "answer_type", "image_id")]
@@ -74,7 +75,7 @@ def _rows(path: str, key: str) -> list[dict]:
         raise ValueError(f"{place} is {type(content).__name__}, expected a list, or a dict with the key {key!r}")
     for number, row in enumerate(content):
         if not isinstance(row, dict) or "question_id" not in row:
-            raise ValueError(f"{place}[{number}] is {str(row)[:60]}, expected a dict with question_id")
+            raise ValueError(f"{place}[{number}] {what_row(row)}, expected a dict with question_id")
     return content
 
 
@@ -82,9 +83,9 @@ def _by_id(rows: list[dict], path: str, keys: Iterable[str]) -> dict:
     for number, row in enumerate(rows):
         missing = [key for key in keys if key not in row]
         if missing:
-            raise ValueError(f"{path}[{number}] has the keys {list(row)}, expected {missing} too")
+            raise ValueError(f"{path}[{number}] has the keys {brief(list(row))}, expected {missing} too")
         if not _is_id(row["question_id"]):
-            raise ValueError(f"{path}[{number}]: question_id is {row['question_id']!r}, expected int or str")
+            raise ValueError(f"{path}[{number}]: question_id is {brief(row['question_id'])}, expected int or str")
     twice = [key for key, count in Counter(row["question_id"] for row in rows).items() if count > 1]
     if twice:
         raise ValueError(f"{path} has more than one entry for {_some(twice)}")
@@ -111,12 +112,15 @@ def _check_submission(
     kinds = {type(question_id) for question_id in annotations}
     typed = [row["question_id"] for row in rows if type(row["question_id"]) in kinds]
     other = [row["question_id"] for row in rows if type(row["question_id"]) not in kinds]
-    not_text = [row["question_id"] for row in rows if not isinstance(row.get("answer"), str)]
+    unnamed = [row for row in rows if "answer" not in row]
+    keys = map(what_row, unnamed[:1])
+    not_text = [row["question_id"] for row in rows if "answer" in row and not isinstance(row["answer"], str)]
     found = Counter(typed)
     expected = " or ".join(sorted(kind.__name__ for kind in kinds))
     problems = [
-        (other, f"ids that are not {expected}, as those of {references_path} are:"),
+        (other, f"ids that are not {expected}, as those of {references_path} are ({_first(annotations)}):"),
         ([question_id for question_id, count in found.items() if count > 1], "more than one answer for"),
+        ([row["question_id"] for row in unnamed], f"no key 'answer' (the first row {''.join(keys)}) for"),
         (not_text, "an answer that is not a string for"),
         (_alike(typed), "answers for ids that are equal as text:"),
     ]
@@ -131,9 +135,14 @@ def _check_submission(
 def _check_questions(path: str, annotations: dict, answers: dict, predictions_path: str) -> None:
     questions = _by_id(_rows(path, "questions"), path, ("question_id",))
     missing = [question_id for question_id in annotations if question_id not in questions]
+    if len(missing) == len(annotations) and questions:
+        raise ValueError(_never_meet({path: questions, "the annotations": annotations}))
     if missing:
         raise ValueError(f"{path} has no question for {_some(missing)} of the annotations")
     choices = {i: row["multiple_choices"] for i, row in questions.items() if "multiple_choices" in row}
+    no_lists = [i for i, listed in choices.items() if not isinstance(listed, list)]
+    if no_lists:
+        raise ValueError(f"{path} has multiple_choices that are no list for {_some(no_lists)}")
     wrong = [i for i, answer in answers.items() if i in choices and answer not in choices[i]]
     if wrong:
         raise ValueError(f"{predictions_path} has answers that are not among multiple_choices for {_some(wrong)}")
@@ -144,6 +153,14 @@ def _column(rows: list[dict], key: str) -> list | None:
     return found if len(found) == len(rows) else None
 
 
+def _never_meet(sides: dict[str, dict]) -> str:
+    return never_meet({path: [*map(repr, ids)] for path, ids in sides.items()}, "question id")
+
+
+def _first(ids: dict) -> str:
+    return ", ".join(map(repr, [*ids][:2]))
+
+
 def _some(ids: list) -> str:
     # As Python writes them: 42 and "42" are two ids here.
-    return name_some(map(repr, ids), "question id")
+    return name_some(map(brief, ids), "question id")

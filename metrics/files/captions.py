@@ -8,7 +8,11 @@ of {image_id, caption}, or as pycocoevalcap takes them, {image id: [caption, ...
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ..utils.shown_text import brief, visible
 from .json_text import read_json
+
+# Of ids in messages.
+_LONGEST_ID = 200
 
 
 class CaptionSet(NamedTuple):
@@ -49,7 +53,7 @@ def _captions_by_id(content: dict, path: str) -> list[tuple[str, str]]:
     for image_id, group in groups.items():
         if not isinstance(group, list) or not group or not all(isinstance(caption, str) for caption in group):
             raise ValueError(
-                f"{path} is a dict with the key {image_id!r}, expected annotations among the keys, or a list of "
+                f"{path} is a dict with the key {brief(image_id)}, expected annotations among the keys, or a list of "
                 "captions under every image id"
             )
     return [(image_id, caption) for image_id, group in groups.items() for caption in group]
@@ -57,12 +61,12 @@ def _captions_by_id(content: dict, path: str) -> list[tuple[str, str]]:
 
 def _caption(row, place: str) -> tuple[str, str]:
     if not isinstance(row, dict) or not {"image_id", "caption"} <= row.keys():
-        raise ValueError(f"{place} is {str(row)[:60]}, expected a dict with image_id and caption")
+        raise ValueError(f"{place} {what_row(row)}, expected a dict with image_id and caption")
     image_id, caption = row["image_id"], row["caption"]
     if isinstance(image_id, bool) or not isinstance(image_id, int | str):
-        raise ValueError(f"{place}: image_id is {image_id!r}, expected int or str")
+        raise ValueError(f"{place}: image_id is {brief(image_id)}, expected int or str")
     if not isinstance(caption, str):
-        raise ValueError(f"{place}: caption is {caption!r}, expected str")
+        raise ValueError(f"{place}: caption is {brief(caption)}, expected str")
     return str(image_id), caption
 
 
@@ -98,10 +102,11 @@ def pair_captions(predictions_path: str, references_path: str, allow_missing: bo
         raise ValueError(f"{predictions_path} has more than one caption for {name_some(dict.fromkeys(twice))}")
     missing = [image_id for image_id in references if image_id not in predictions]
     unknown = [image_id for image_id in predictions if image_id not in references]
-    _check_ids(missing, unknown, predictions_path, references_path, allow_missing)
     ids = [image_id for image_id in predictions if image_id in references]
+    if ids or not missing or not unknown:
+        _check_ids(missing, unknown, predictions_path, references_path, allow_missing)
     if not ids:
-        raise ValueError(f"{predictions_path} and {references_path} have no image id in common")
+        raise ValueError(never_meet({predictions_path: predictions, references_path: references}, "image id"))
     return CaptionSet(ids, [predictions[i] for i in ids], [references[i] for i in ids], len(missing) + len(unknown))
 
 
@@ -115,12 +120,35 @@ def _check_ids(missing, unknown, predictions_path, references_path, allow_missin
         raise ValueError("; ".join(problems) + " (--allow-missing scores the others)")
 
 
+def what_row(row) -> str:
+    """Says what stands in the place of a row: of a dict its keys, since a wrong one is what is looked for.
+
+    >>> what_row({"image_id": 1, "text": "a cat"}), what_row("a cat")
+    ("has the keys ['image_id', 'text']", "is 'a cat'")
+    """
+    return f"has the keys {brief(list(row), 200)}" if isinstance(row, dict) else f"is {brief(row)}"
+
+
+def never_meet(sides: dict[str, Iterable], kind: str) -> str:
+    """Says that files have no id in common, and shows the first two ids of each.
+
+    >>> never_meet({"a.json": ["1", "2", "3"], "b.json": ["cat.jpg"]}, "image id")
+    'a.json and b.json have no image id in common: a.json has 1, 2 and 1 more, b.json has cat.jpg'
+    """
+    shown = []
+    for path, ids in sides.items():
+        first = ", ".join(str(one)[:60] for one in [*ids][:2]) or "none"
+        shown.append(f"{path} has {first}" + (f" and {len(ids) - 2} more" if len(ids) > 2 else ""))
+    return f"{' and '.join(sides)} have no {kind} in common: {', '.join(shown)}"
+
+
 def name_some(ids: Iterable[str], kind: str = "image id", most: int = 5) -> str:
-    """Counts ids and names the first few.
+    """Counts ids and names the first few, as a terminal may show them.
 
     >>> name_some(["3", "4", "5"], most=2)
     '3 image ids (3, 4 and 1 more)'
     """
     ids = list(ids)
     more = f" and {len(ids) - most} more" if len(ids) > most else ""
-    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(ids[:most])}{more})"
+    shown = (visible(text if len(text) <= _LONGEST_ID else f"{text[:_LONGEST_ID]}...") for text in ids[:most])
+    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(shown)}{more})"

@@ -1,11 +1,13 @@
 """Shards of rows as files, Parquet or JSON Lines, read batch by batch."""
 
 import glob
-import json
+import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..utils.checks import describe
-from .json_text import DoubledKey, unique_keys
+from .json_text import read_json_line
+from .text_files import check_is_file
 
 KINDS = (".parquet", ".jsonl")
 
@@ -23,7 +25,7 @@ def expand(patterns: Sequence[str]) -> list[str]:
     """The files of patterns such as `shards/*.parquet`, those of one pattern in order of their names.
 
     Raises:
-        ValueError: A pattern has no file, or a file is named twice.
+        ValueError: A pattern has no file, a path leads to no file but a folder or a pipe, or a file is named twice.
     """
     files = []
     for pattern in patterns:
@@ -32,8 +34,12 @@ def expand(patterns: Sequence[str]) -> list[str]:
             raise ValueError(f"there is no file {pattern}")
         files += found
     if len(set(files)) < len(files):
-        twice = next(file for file in files if files.count(file) > 1)
+        twice = next(file for file, count in Counter(files).items() if count > 1)
         raise ValueError(f"{twice} is named twice, expected each shard once")
+    for file in files:
+        # Of several tensors in one file, FILE:NAME; and what is missing is told by whoever opens it.
+        if os.path.exists(file):
+            check_is_file(file)
     return files
 
 
@@ -87,7 +93,7 @@ def _read_lines(path: str, columns: Sequence[str], batch_rows: int) -> Iterator[
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
-            row = _row(line, f"{path}, line {number}")
+            row = _row(line, path, number)
             _check_columns(list(row), columns, f"{path}, line {number}")
             for name, values in batch.items():
                 values.append(row[name])
@@ -99,13 +105,8 @@ def _read_lines(path: str, columns: Sequence[str], batch_rows: int) -> Iterator[
         yield batch
 
 
-def _row(line: bytes, place: str) -> dict:
-    try:
-        row = json.loads(line, object_pairs_hook=unique_keys)
-    except DoubledKey as error:
-        raise ValueError(f"{place}: {error}") from error
-    except ValueError as error:
-        raise ValueError(f"{place} is no JSON: {error}") from error
+def _row(line: bytes, path: str, number: int) -> dict:
+    row = read_json_line(line, path, number)
     if not isinstance(row, dict):
-        raise ValueError(f"{place} is {describe(row)}, expected an object with one value per column")
+        raise ValueError(f"{path}, line {number} is {describe(row)}, expected an object with one value per column")
     return row

@@ -6,6 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from ..utils.whole_files import written_whole
+from .csv_cells import csv_row
+from .json_text import json_text
+
 # Of a field of Arrow: its texts are JSON, one value each.
 _JSON = {b"holds": b"json"}
 
@@ -142,28 +146,51 @@ def _numbers(array) -> np.ndarray:
 
 
 def read_statistics(source) -> dict[str, np.ndarray]:
-    """Reads what a `StatisticsWriter` wrote, from its path or an Arrow buffer; of a shard without rows, no column."""
+    """Reads what a `StatisticsWriter` wrote, from its path or an Arrow buffer; of a shard without rows, no column.
+
+    Raises:
+        ValueError: It is damaged, or another file.
+        OSError: It cannot be opened.
+    """
     import pyarrow.parquet  # Takes time, for Parquet and Arrow alone.
 
-    return from_table(pyarrow.parquet.read_table(source))
+    place = source if isinstance(source, str) else "the content"
+    try:
+        return from_table(pyarrow.parquet.read_table(source))
+    except (pyarrow.ArrowException, ValueError, TypeError, KeyError, RecursionError, MemoryError, OSError) as error:
+        # Arrow tells of a damaged file as of one that cannot be read, but without a number of the system.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        first = first if first.isprintable() else ascii(first)
+        raise ValueError(f"{place} is no readable file of statistics: {first}") from error
 
 
 def write_rows(path: str, batches: Iterable[Mapping[str, np.ndarray]]) -> None:
     """Writes batches of columns as Parquet or JSON Lines where the path ends so, else as CSV.
 
+    JSON Lines have null where there is no number; cells of CSV are those of `csv_row`. A file that is there stays as
+    it was until all is written.
+
     Raises:
         ValueError: The columns of a batch differ in length, or Parquet does not have their type.
+        OSError: It cannot be written.
     """
-    if path.endswith(".parquet"):
-        with StatisticsWriter(path) as writer:
-            for batch in batches:
-                writer.write(batch)
-    elif path.endswith(".jsonl"):
-        with open(path, "w", encoding="utf-8") as file:
-            for batch in batches:
-                file.writelines(json.dumps(dict(zip(batch, row))) + "\n" for row in _rows(batch))
-    else:
-        _write_csv(path, batches)
+    with written_whole(path) as part:
+        if path.endswith(".parquet"):
+            with StatisticsWriter(part) as writer:
+                for batch in batches:
+                    writer.write(batch)
+        elif path.endswith(".jsonl"):
+            _write_lines(part, batches)
+        else:
+            _write_csv(part, batches)
+
+
+def _write_lines(path: str, batches: Iterable[Mapping[str, np.ndarray]]) -> None:
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        for batch in batches:
+            file.writelines(json_text(dict(zip(batch, row)), indent=None) + "\n" for row in _rows(batch))
 
 
 def _rows(batch: Mapping[str, np.ndarray]) -> Iterator[tuple]:
@@ -171,9 +198,9 @@ def _rows(batch: Mapping[str, np.ndarray]) -> Iterator[tuple]:
 
 
 def _write_csv(path: str, batches: Iterable[Mapping[str, np.ndarray]]) -> None:
-    with open(path, "w", encoding="utf-8", newline="") as file:
+    with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
         writer = csv.writer(file)
         for number, batch in enumerate(batches):
             if number == 0:
-                writer.writerow(batch)
-            writer.writerows(_rows(batch))
+                writer.writerow(csv_row(batch))
+            writer.writerows(map(csv_row, _rows(batch)))

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from ..files.captions import pair_captions
-from .layout import Inputs, Page, Upload
+from .bounds import OF_NGRAMS
+from .metric_page import Inputs, Page, Upload
 from .results import Marked, mark_html, why_html
 
 # Pieces of one kind that an explanation names.
@@ -45,9 +46,7 @@ class CaptionPage(Page):
 class NgramPage(CaptionPage):
     """The score is made of the n-grams of `options["tokenizer"]` that a caption shares with its references."""
 
-    def orders(self, options: dict) -> int:
-        """The highest order of n-grams."""
-        raise NotImplementedError
+    bounds = OF_NGRAMS
 
     def encoding(self, options: dict) -> tuple:
         """Arguments of `ngrams.Encoder`."""

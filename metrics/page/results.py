@@ -1,6 +1,5 @@
 """How the pages show results: numbers with intervals, marked texts, histograms, tables, and the call in Python."""
 
-import html
 import os
 from collections.abc import Iterable, Sequence
 from pprint import pformat
@@ -8,9 +7,13 @@ from pprint import pformat
 import gradio as gr
 import pandas as pd
 
+from .escaping import as_html, as_sentence
+
 _BINS = 10
 # The least number of samples on the histogram's axis, so that it counts in whole ones.
 _LEAST_HEIGHT = 5
+# Marked pieces of a text in an explanation and in a cell of the table, characters of a cell; numbers beside a score.
+_MOST_PIECES, _PIECES_OF_CELL, _LONGEST_CELL, _MOST_NUMBERS = 1000, 100, 500, 200
 
 CSS = """
 .gradio-container { max-width: 1100px !important; width: 100% !important; margin: 0 auto !important; }
@@ -42,9 +45,10 @@ class Marked(list):
     'a ✗cat'
     """
 
-    def html(self) -> str:
-        """Coloured; what is missed is underlined too, since not everybody sees colours."""
-        return " ".join(mark_html(text, mark) for text, mark in self)
+    def html(self, most: int = _MOST_PIECES) -> str:
+        """Coloured; what is missed is underlined too, since not everybody sees colours. Says how many are left out."""
+        more = [f"<small>and {len(self) - most} more</small>"] if len(self) > most else []
+        return " ".join([*(mark_html(text, mark) for text, mark in self[:most]), *more])
 
     def __str__(self):
         return " ".join(f"✗{text}" if mark == "miss" else text for text, mark in self)
@@ -52,14 +56,14 @@ class Marked(list):
 
 def mark_html(text: str, mark: str, note: str = "") -> str:
     """One marked piece, with a note in small print."""
-    small = f" <small>{html.escape(note)}</small>" if note else ""
-    return f'<span class="mark {mark}">{html.escape(text)}{small}</span>'
+    small = f" <small>{as_html(note)}</small>" if note else ""
+    return f'<span class="mark {mark}">{as_html(text)}{small}</span>'
 
 
 def why_html(title: str, note: str, rows: dict[str, str]) -> str:
     """An explanation: a heading with a note, and a row per name. Note and rows are HTML already."""
-    cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{value}</td></tr>" for name, value in rows.items())
-    head = f"<b>Why: {html.escape(title)}</b> <small>{note}</small>"
+    cells = "".join(f"<tr><th>{as_html(name)}</th><td>{value}</td></tr>" for name, value in rows.items())
+    head = f"<b>Why: {as_html(title)}</b> <small>{note}</small>"
     return f'<div class="why">{head}<table>{cells}</table></div>'
 
 
@@ -69,11 +73,13 @@ def scores_html(results: dict, of_what: str, notes: Iterable[str]) -> str:
     main = next(iter(rows))
     value, interval = rows.pop(main)
     cells = "".join(
-        f"<tr><td>{html.escape(name)}</td><td>{number(value)}</td><td><small>{_interval(interval)}</small></td></tr>"
-        for name, (value, interval) in rows.items()
+        f"<tr><td>{as_html(name)}</td><td>{number(value)}</td><td><small>{_interval(interval)}</small></td></tr>"
+        for name, (value, interval) in list(rows.items())[:_MOST_NUMBERS]
     )
-    large = f"<small>{main} of {of_what}</small><b>{number(value)}</b><small>{_interval(interval)}</small>"
-    told = "".join(f"<p>⚠ {html.escape(note)}</p>" for note in dict.fromkeys(notes))
+    if len(rows) > _MOST_NUMBERS:
+        cells += f"<tr><td>and {len(rows) - _MOST_NUMBERS} more, in the results below</td><td></td><td></td></tr>"
+    large = f"<small>{as_html(main)} of {of_what}</small><b>{number(value)}</b><small>{_interval(interval)}</small>"
+    told = "".join(f"<p>⚠ {as_html(as_sentence(note))}</p>" for note in dict.fromkeys(notes))
     return f'<div class="scores"><div class="main">{large}</div><table>{cells}</table></div>{told}'
 
 
@@ -105,7 +111,7 @@ def number(value) -> str:
     """
     if isinstance(value, list):
         return " ".join(map(number, value))
-    return f"{value:.4f}" if isinstance(value, float) else html.escape(str(value))
+    return f"{value:.4f}" if isinstance(value, float) else as_html(value)
 
 
 def _interval(interval) -> str:
@@ -136,19 +142,21 @@ def _short(values: Sequence[float]) -> list[str]:
     return next(shown for shown in texts if len(set(shown)) == len(values))
 
 
-def results_table(columns: dict[str, list]) -> gr.Dataframe:
-    """A table of columns of numbers, texts and `Marked` texts; numbers sort as such."""
+def results_table(columns: dict[str, list], label: str) -> gr.Dataframe:
+    """A table of columns of numbers, texts and `Marked` texts; numbers sort as such, long cells are cut."""
     rows = [[_cell(value) for value in row] for row in zip(*columns.values())]
     kinds = [_kind(values[0]) for values in columns.values()]
     # Few columns share the width; many are scrolled.
     others = len(columns) - 2
     widths = ["16%", "19%", *[f"{65 // others}%"] * others] if others in (1, 2) else None
-    return gr.Dataframe({"headers": list(columns), "data": rows}, datatype=kinds, column_widths=widths)
+    return gr.Dataframe({"headers": list(columns), "data": rows}, datatype=kinds, column_widths=widths, label=label)
 
 
 def _cell(value):
     if isinstance(value, Marked):
-        return value.html()
+        return value.html(_PIECES_OF_CELL)
+    if isinstance(value, str) and len(value) > _LONGEST_CELL:
+        return f"{value[:_LONGEST_CELL]} ..."
     return round(value, 4) if isinstance(value, float) else value
 
 

@@ -1,13 +1,17 @@
 """A metric as a Space on the Hub: what belongs to it, as a folder of its own, and the way there."""
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..utils.checks import VERSION
+from ..utils.whole_files import write_text
 from .bundles import METRICS, SOURCES, hand_written
 
 # `evaluate.load` of the checkout, as the documents write it.
 _LOCAL_ID = "metrics/{}"
+# How the generated files begin, whatever the version.
+_GENERATED = "# Generated from metrics/"
 
 
 def space_files(name: str) -> list[str]:
@@ -37,7 +41,8 @@ def export(name: str, folder: str | Path, repo_id: str | None = None) -> Path:
 
     Args:
         name: The metric.
-        folder: Where a folder of the metric's name is made; one from an earlier export is written anew.
+        folder: Where a folder of the metric's name is made; one from an earlier export is written anew, which is known
+            by its generated files and the title of its card.
         repo_id: See `space_texts`.
 
     Returns:
@@ -49,13 +54,29 @@ def export(name: str, folder: str | Path, repo_id: str | None = None) -> Path:
     """
     target = Path(folder) / name
     texts = space_texts(name, repo_id)
-    foreign = sorted({path.name for path in target.glob("*")} - texts.keys() - {"__pycache__"})
+    foreign = _foreign(target, texts)
     if foreign:
         raise ValueError(f"{target} holds {', '.join(foreign[:5])}, expected an empty folder or an earlier export")
     target.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
-        (target / file).write_text(text, encoding="utf-8", newline="\n")
+        write_text(target / file, text)
     return target
+
+
+def _foreign(target: Path, texts: Mapping[str, str]) -> list[str]:
+    """Names of what a folder holds that no export wrote: other files, and others' files under these names."""
+    found = {path.name for path in target.glob("*")} - {"__pycache__"}
+    changed = [name for name in texts if name in found and _content(target / name) != texts[name]]
+    if all(_content(target / f"{bundle}.py").startswith(_GENERATED) for bundle in SOURCES):
+        # An export, perhaps by another version. Its card has a header, which begins with the title.
+        title, card = texts["README.md"].splitlines()[:2], _content(target / "README.md")
+        changed = ["README.md"] if "README.md" in changed and card.splitlines()[:2] != title else []
+    return sorted((found - texts.keys()).union(changed))
+
+
+def _content(path: Path) -> str:
+    """Text of a file; of what is no file, nothing that an export wrote."""
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def push(name: str, namespace: str, private: bool = False) -> str:

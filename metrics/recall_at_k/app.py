@@ -8,11 +8,28 @@ import gradio as gr
 import numpy as np
 import pandas as pd
 
-from _page import SEPARATOR, Inputs, Marked, Option, Page, Upload, launch, number, open_array, read_json, why_html
+from _page import (
+    OF_SIMILARITIES,
+    SEPARATOR,
+    Inputs,
+    Marked,
+    Option,
+    Page,
+    Upload,
+    check_draws,
+    check_most,
+    launch,
+    number,
+    open_array,
+    read_json,
+    why_html,
+)
 
 _BEST = 5
 # Of the curve; more tell nothing and are slow to draw.
 _MOST_K = 100
+# Similarities that are held at one time while the best items are found.
+_CELLS = 1 << 22
 
 
 class RecallAtKPage(Page):
@@ -52,6 +69,7 @@ class RecallAtKPage(Page):
         Option("folds", "also the mean over parts; 5 is COCO 1K", parse=lambda text: _one(text, "folds")),
     )
     keys = ("predictions", "image_embeddings", "text_embeddings", "references", "backward_references")
+    bounds = OF_SIMILARITIES
 
     def read_table(self, rows):
         rows = [row for row in rows if any(str(cell).strip() for cell in row)]
@@ -63,11 +81,11 @@ class RecallAtKPage(Page):
     def read_files(self, paths, allow_missing):
         keys = ("image_embeddings", "text_embeddings", "predictions")
         arrays = {key: open_array(path) for key, path in zip(keys, paths) if path}
-        code = {key: f'np.load("{os.path.basename(path)}")' for key, path in zip(keys, paths) if path}
+        code = {key: f"np.load({os.path.basename(path)!r})" for key, path in zip(keys, paths) if path}
         arguments = dict(arrays)
         if paths[3]:
             arguments["references"] = read_json(paths[3])
-            code["references"] = f'json.load(open("{os.path.basename(paths[3])}", encoding="utf-8"))'
+            code["references"] = f'json.load(open({os.path.basename(paths[3])!r}, encoding="utf-8"))'
         first = next(iter(arrays.values()), ())
         return Inputs(arguments, [f"image {i}" for i in range(len(first))], code)
 
@@ -89,27 +107,40 @@ class RecallAtKPage(Page):
         ]
         return gr.LinePlot(pd.DataFrame(rows), x_lim=[1, most])
 
-    def columns(self, inputs, options, results, rows):
-        found = [self._ranking(inputs, options, results, row) for row in rows]
-        return {f"the best {_BEST}": [
-            Marked((str(item), "hit2" if item in correct else "miss") for item in best[:_BEST].tolist())
-            for best, _, correct in found
-        ]}  # fmt: skip
+    def check_size(self, arguments, options):
+        sizes = {key: _size(arguments.get(key)) for key in self.keys}
+        for key, (rows, width) in sizes.items():
+            check_most(self.bounds, "samples", max(rows, width if key == "predictions" else 0), key)
+            check_most(self.bounds, "cells", rows * width, key)
+        (images, width), (texts, _) = sizes["image_embeddings"], sizes["text_embeddings"]
+        check_most(self.bounds, "cells", images * texts)
+        check_most(self.bounds, "products", images * texts * width)
+        check_draws(self.bounds, max(images + texts, sum(sizes["predictions"])), options)
 
-    def _ranking(self, inputs, options, results, row) -> tuple[np.ndarray, np.ndarray, set[int]]:
-        """The items from the most similar on, the similarities, and the correct items of one query."""
-        backward = results["per_sample"]["direction"][row] != f"{options['query_name']}2{options['gallery_name']}"
-        query = results["per_sample"]["query"][row]
-        similarities = _similarities(inputs.arguments, options["similarity"], query, backward)
-        best, correct = np.argsort(-similarities, kind="stable"), _correct(inputs.arguments, query, backward)
-        if options["exclude_self"]:
-            best, correct = best[best != query], correct - {query}
-            # A similarity that ties with none.
-            similarities = np.where(np.arange(len(similarities)) == query, np.nan, similarities)
-        return best, similarities, correct
+    def columns(self, inputs, options, results, rows):
+        backward = self._is_backward(options, results)[rows.start : rows.stop]
+        queries = np.array(results["per_sample"]["query"][rows.start : rows.stop])
+        found = {}
+        for is_backward in (False, True):
+            places = np.flatnonzero(backward == is_backward)
+            correct = _correct(inputs.arguments, is_backward, options["exclude_self"])
+            best = _best(inputs.arguments, options, queries[places], is_backward)
+            for place, query, items in zip(places.tolist(), queries[places].tolist(), best):
+                right = correct.get(query, ())
+                found[place] = Marked((str(item), "hit2" if item in right else "miss") for item in items)
+        return {f"the best {_BEST}": [found[place] for place in range(len(rows))]}
+
+    def _is_backward(self, options, results) -> np.ndarray:
+        forward = f"{options['query_name']}2{options['gallery_name']}"
+        return np.array([direction != forward for direction in results["per_sample"]["direction"]])
 
     def explain(self, inputs, options, results, row):
-        best, similarities, correct = self._ranking(inputs, options, results, row)
+        backward, query = bool(self._is_backward(options, results)[row]), results["per_sample"]["query"][row]
+        similarities = _similarities(inputs.arguments, options, np.array([query]), backward)[0]
+        best = np.argsort(-similarities, kind="stable")
+        if options["exclude_self"]:
+            best = best[best != query]
+        correct = _correct(inputs.arguments, backward, options["exclude_self"]).get(query, set())
         places = {int(item): place for place, item in enumerate(best.tolist(), 1)}
         shown = {
             str(place): Marked([(f"{item}", "hit2" if item in correct else "miss")]).html()
@@ -146,25 +177,64 @@ def _one(text, place: str) -> int | None:
     return numbers[0] if numbers else None
 
 
-def _similarities(arguments: dict, similarity: str, query: int, backward: bool) -> np.ndarray:
-    if arguments.get("predictions") is not None:
-        matrix = np.asarray(arguments["predictions"])
-        return np.asarray(matrix[:, query] if backward else matrix[query], float)
-    images, texts = arguments["image_embeddings"], arguments["text_embeddings"]
-    queries, items = (texts, images) if backward else (images, texts)
-    values = np.asarray(items, float) @ np.asarray(queries[query], float)
-    if similarity == "cosine":
-        norms = np.linalg.norm(np.asarray(items, float), axis=1) * np.linalg.norm(queries[query])
-        values = np.divide(values, norms, where=norms > 0, out=np.zeros(len(values)))
+def _size(value) -> tuple[int, int]:
+    """Rows and columns of an array or of lists, whatever they hold."""
+    if isinstance(value, np.ndarray):
+        return (*value.shape, 0, 0)[:2]
+    rows = value if isinstance(value, list) else []
+    return len(rows), max((len(row) for row in rows if isinstance(row, list)), default=0)
+
+
+def _best(arguments: dict, options: dict, queries: np.ndarray, backward: bool) -> list[list[int]]:
+    """The best items of each query, of equal ones the first; time grows with the similarities, and memory does not."""
+    found, step = [], max(1, _CELLS // max(map(sum, (_size(arguments.get(key)) for key in RecallAtKPage.keys))))
+    for start in range(0, len(queries), step):
+        some = queries[start : start + step]
+        for query, row in zip(some.tolist(), _similarities(arguments, options, some, backward)):
+            least = np.partition(row, -_BEST)[-_BEST] if len(row) > _BEST else row.min()
+            items = np.flatnonzero(row >= least)
+            if options["exclude_self"]:
+                items = items[items != query]
+            found.append(items[np.argsort(-row[items], kind="stable")[:_BEST]].tolist())
+    return found
+
+
+def _similarities(arguments: dict, options: dict, numbers: np.ndarray, backward: bool) -> np.ndarray:
+    """(queries, items) of some queries; that of an item with itself is the least where it is left out."""
+    values = _all_similarities(arguments, options["similarity"], numbers, backward)
+    if options["exclude_self"]:
+        values = values.copy()
+        values[np.arange(len(numbers)), numbers] = -np.inf
     return values
 
 
-def _correct(arguments: dict, query: int, backward: bool) -> set[int]:
+def _all_similarities(arguments: dict, similarity: str, numbers: np.ndarray, backward: bool) -> np.ndarray:
+    if arguments.get("predictions") is not None:
+        matrix = np.asarray(arguments["predictions"])
+        return np.asarray(matrix[:, numbers].T if backward else matrix[numbers], float)
+    images, texts = arguments["image_embeddings"], arguments["text_embeddings"]
+    queries, items = (texts, images) if backward else (images, texts)
+    queries, items = np.asarray(queries)[numbers].astype(float), np.asarray(items, float)
+    values = queries @ items.T
+    if similarity == "cosine":
+        norms = np.linalg.norm(queries, axis=1)[:, None] * np.linalg.norm(items, axis=1)
+        values = np.divide(values, norms, where=norms > 0, out=np.zeros(values.shape))
+    return values
+
+
+def _correct(arguments: dict, backward: bool, exclude_self: bool) -> dict[int, set[int]]:
+    """The correct items of every query that has one; itself is none where it is left out."""
     references = arguments.get("references")
     if references is None:
-        return {query}
-    groups = [group if isinstance(group, list) else [group] for group in references]
-    return {i for i, group in enumerate(groups) if query in group} if backward else set(groups[query])
+        rows = max(_size(arguments.get(key))[0] for key in RecallAtKPage.keys)
+        return {query: {query} for query in range(rows)}
+    found = {}
+    for row, group in enumerate(references):
+        for item in group if isinstance(group, list) else [group]:
+            query, right = (item, row) if backward else (row, item)
+            if not (exclude_self and query == right):
+                found.setdefault(query, set()).add(right)
+    return found
 
 
 page = RecallAtKPage(evaluate.load(str(Path(__file__).with_name("recall_at_k.py"))))

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from ._shared import as_list, describe
+from ._shared import as_items, as_list, check_readable, describe, is_column, is_tensor, stored_column
 
 _BLOCK = 1 << 20
 
@@ -34,14 +34,15 @@ def as_matrix(values, place: str):
     """Reads a matrix of numbers without copying it where it is an array already.
 
     Args:
-        values: NumPy array, memory-mapped or not; torch tensor; another array or data frame; or a list of rows.
+        values: NumPy array, memory-mapped or not; torch tensor; another array or data frame; or rows in a list, a
+            Series of pandas or polars, an array of Arrow or a column of a dataset.
         place: Its name in an error.
 
     Returns:
         A NumPy array of floats or integers, or a `BFloat16`; (rows, columns), at least one of each.
 
     Raises:
-        TypeError: It holds something else than numbers.
+        TypeError: It holds something else than numbers, or see `check_readable`.
         ValueError: It is not two-dimensional, or empty, or its rows differ in length.
 
     >>> as_matrix([[1, 2], [3]], "predictions")
@@ -49,21 +50,18 @@ def as_matrix(values, place: str):
         ...
     ValueError: predictions[1] has 1 numbers, expected 2 as in predictions[0]
     """
+    check_readable(values, place)
     matrix = _from_tensor(values) if is_tensor(values) else values
-    if not isinstance(matrix, np.ndarray | BFloat16):
-        # Arrays of other packages and data frames have a shape.
-        matrix = np.asarray(matrix) if hasattr(matrix, "shape") else _from_rows(matrix, place)
+    if not isinstance(matrix, np.ndarray | BFloat16) and len(getattr(matrix, "shape", ())) == 2:
+        # Arrays of other packages and data frames.
+        matrix = np.asarray(matrix)
+    if not isinstance(matrix, np.ndarray | BFloat16) or matrix.dtype.kind == "O":
+        matrix = _from_rows(matrix, place)
     if len(matrix.shape) != 2 or 0 in matrix.shape:
         raise ValueError(f"{place} has the shape {tuple(matrix.shape)}, expected two dimensions, none of them empty")
     if matrix.dtype.kind not in "fiu":
         raise TypeError(f"{place} has the type {matrix.dtype}, expected floats or integers")
     return matrix
-
-
-def is_tensor(values) -> bool:
-    """Whether it is a torch tensor."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(values, torch.Tensor)
 
 
 def device_of(values):
@@ -73,13 +71,16 @@ def device_of(values):
 
 def _from_tensor(tensor):
     torch = sys.modules["torch"]
-    tensor = tensor.detach().cpu()
+    tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
     if tensor.dtype == torch.bfloat16 and tensor.ndim == 2:
         return BFloat16(tensor.view(torch.int16).numpy().view(np.uint16))
     return tensor.numpy()
 
 
 def _from_rows(values, place: str) -> np.ndarray:
+    matrix = _from_arrow(stored_column(values, "arrow") if is_column(values) else values)
+    if matrix is not None:
+        return matrix
     rows = [_row(row, f"{place}[{i}]") for i, row in enumerate(as_list(values, place))]
     if not rows:
         raise ValueError(f"{place} is empty, expected at least one row")
@@ -89,11 +90,32 @@ def _from_rows(values, place: str) -> np.ndarray:
     return np.stack(rows)
 
 
+def _from_arrow(values) -> np.ndarray | None:
+    """Rows of numbers of one length in an Arrow array, or in a Series of polars, at once; None of all else."""
+    if not isinstance(values, list | np.ndarray) and hasattr(values, "to_arrow"):
+        values = values.to_arrow()
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is None or not isinstance(values, pyarrow.Array | pyarrow.ChunkedArray):
+        return None
+    types = pyarrow.types
+    is_list = types.is_list(values.type) or types.is_large_list(values.type) or types.is_fixed_size_list(values.type)
+    if not is_list or values.null_count or not types.is_primitive(values.type.value_type):
+        return None
+    chunks = values.chunks if isinstance(values, pyarrow.ChunkedArray) else [values]
+    flat = [chunk.flatten() for chunk in chunks]
+    sizes = np.unique(np.concatenate([chunk.value_lengths() for chunk in chunks] or [[]]))
+    if len(sizes) != 1 or any(part.null_count for part in flat):
+        return None
+    parts = [part.to_numpy(zero_copy_only=False) for part in flat]
+    if any(part.dtype.kind not in "fiu" for part in parts):
+        return None
+    return np.concatenate(parts).reshape(len(values), int(sizes[0]))
+
+
 def _row(row, place: str) -> np.ndarray:
-    if is_tensor(row):
-        row = row.detach().cpu().tolist()
-    if not isinstance(row, np.ndarray):
-        row = as_list(row, place)
+    check_readable(row, place)
+    if not isinstance(row, np.ndarray) or row.dtype.kind == "O":
+        row = as_items(row, place)
         for j, number in enumerate(row):
             if isinstance(number, bool) or not isinstance(number, int | float | np.integer | np.floating):
                 raise TypeError(f"{place}[{j}] is {describe(number)}, expected a number")

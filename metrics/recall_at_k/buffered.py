@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._shared import as_list, check_options, describe
+from ._shared import as_items, check_options, describe, is_container, not_stored
 from .arrays import as_matrix, check_numbers, compute_type
 from .inputs import Embeddings, Ranked, check_references, own_pairs, without_own
 from .ranks import Pairs
@@ -42,7 +42,8 @@ def paired_rows(image_embeddings, text_embeddings, image_ids, text_ids):
     """A table of paired rows: each a text with the image that it is correct for, and the ids of both.
 
     Raises:
-        ValueError: The four differ in number, the two sides in dimensions; or a number is NaN or infinite.
+        ValueError: The four differ in number, the two sides in dimensions; or a number is NaN or infinite; or Arrow
+            cannot hold an id.
         TypeError: An id is neither int nor str, or ids are mixed.
     """
     import pyarrow  # Takes time, for Parquet and Arrow alone.
@@ -63,7 +64,7 @@ def paired_rows(image_embeddings, text_embeddings, image_ids, text_ids):
                         "both int or both str")  # fmt: skip
     both = np.stack([np.asarray(side[:], compute_type(images, texts)) for side in (images, texts)], axis=1)
     vectors = _lists(pyarrow.array(both.reshape(-1)), both.shape[2])
-    flat = pyarrow.array([item for pair in zip(*ids) for item in pair])
+    flat = _stored(ids)
     return pyarrow.table({"predictions": _lists(vectors, 2), "references": _lists(flat, 2)})
 
 
@@ -72,6 +73,16 @@ class NewText(NamedTuple):
 
     image: object
     text: object
+
+
+def _stored(ids: list[list]):
+    """The ids of both sides in turn, as an Arrow array."""
+    import pyarrow  # Takes time, for Parquet and Arrow alone.
+
+    try:
+        return pyarrow.array([item for pair in zip(*ids) for item in pair])
+    except (OverflowError, UnicodeEncodeError) as error:
+        raise ValueError(not_stored(dict(zip(("image_ids", "text_ids"), ids)))) from error
 
 
 def pair_ids(references) -> list[tuple]:
@@ -83,12 +94,13 @@ def pair_ids(references) -> list[tuple]:
     >>> pair_ids([(7, 1), (7, 2)]), pair_ids(["a"])
     ([(7, 1), (7, 2)], [NewText(image='a', text='0')])
     """
-    rows = as_list(references, "references")
+    rows = as_items(references, "references")
     if isinstance(rows[0], str | int | np.integer):
         images = _ids(rows, "references")
         return [NewText(image, type(image)(number)) for number, image in enumerate(images)]
+    rows = [as_items(row, f"references[{i}]") if is_container(row) else row for i, row in enumerate(rows)]
     for i, row in enumerate(rows):
-        if not isinstance(row, list | tuple) or len(row) != 2:
+        if not isinstance(row, list) or len(row) != 2:
             raise TypeError(f"references[{i}] is {describe(row)}, expected the ids of an image and a text")
     images, texts = zip(*rows)
     return list(zip(_ids(images, "image_ids"), _ids(texts, "text_ids")))
@@ -171,7 +183,7 @@ def _first_of_each(vectors: np.ndarray, ids: np.ndarray, name: str) -> tuple[np.
 
 
 def _ids(ids, place: str) -> list:
-    ids = as_list(ids, place)
+    ids = as_items(ids, place)
     kind = str if ids and isinstance(ids[0], str) else int
     for i, item in enumerate(ids):
         if isinstance(item, bool) or not isinstance(item, kind if kind is str else int | np.integer):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ._shared import as_list, describe, score_by
+from ._shared import as_items, describe, score_by
 from .inputs import Embeddings, Ranked
 from .ranks import ItemPairs, Pairs
 
@@ -87,7 +87,7 @@ def scores_by_label(
 
 
 def _labels(labels, images: int, place: str) -> list:
-    labels = as_list(labels, place)
+    labels = as_items(labels, place)
     if len(labels) != images:
         raise ValueError(f"{place} has {len(labels)} labels, expected {images} (one per image)")
     kind = str if isinstance(labels[0], str) else numbers.Integral

@@ -7,9 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._shared import as_list, check_options, describe
+from ._shared import as_items, as_list, check_options, describe, is_container
 from .arrays import as_matrix, check_numbers, device_of, row_blocks
 from .ranks import ItemPairs, Pairs
+
+# Of a gallery; counts up to here are exact in floats, and far from the end of int64.
+MOST_ITEMS = 1 << 53
 
 
 class Embeddings(NamedTuple):
@@ -166,7 +169,7 @@ def check_references(references, rows: int, columns: int, place: str = "referenc
             raise ValueError(f"{place} is None and the sides have {rows} and {columns} items, expected the correct "
                              "columns of each row (only a square has a diagonal)")  # fmt: skip
         return Pairs(np.arange(rows), np.arange(rows))
-    groups = [_group(group, f"{place}[{i}]") for i, group in enumerate(as_list(references, place))]
+    groups = [_group(group, f"{place}[{i}]") for i, group in enumerate(as_items(references, place))]
     if len(groups) != rows:
         raise ValueError(f"{place} has {len(groups)} items, expected {rows} (one per row)")
     if set(map(type, chain.from_iterable(groups))) - {int}:
@@ -184,7 +187,7 @@ def check_k(k) -> list[int]:
     """Checks numbers of items: one or a list of them, at least 1; each is kept once, sorted.
 
     Raises:
-        ValueError: One is no integer, or below 1, or there is none.
+        ValueError: One is no integer, below 1 or beyond `MOST_ITEMS`, or there is none.
 
     >>> check_k((10, 1, 1)), check_k(3)
     ([1, 10], [3])
@@ -195,6 +198,8 @@ def check_k(k) -> list[int]:
         raise ValueError("k is empty, expected at least one number of items")
     for number in numbers_:
         check_options(orders={"k": number})
+        if number > MOST_ITEMS:
+            raise ValueError(f"k is {number}, expected at most 2**53: no gallery is larger")
     return sorted(set(map(int, numbers_)))
 
 
@@ -209,12 +214,13 @@ def _group(group, place: str) -> list:
         return group
     if isinstance(group, numbers.Integral) and not isinstance(group, bool):
         return [int(group)]
-    if isinstance(group, str) or not (isinstance(group, tuple) or hasattr(group, "tolist")):
+    if not is_container(group):
         raise TypeError(f"{place} is {describe(group)}, expected an int or a list of ints (the correct columns)")
     return as_list(group, place)
 
 
 def _ints(group: list, place: str) -> list[int]:
+    group = as_items(group, place)
     for j, item in enumerate(group):
         if isinstance(item, bool) or not isinstance(item, numbers.Integral):
             raise TypeError(f"{place}[{j}] is {describe(item)}, expected int (a column)")

@@ -150,6 +150,30 @@ class RecallAtK(Checked, evaluate.Metric):
         else:
             self._store(paired_rows(*paired))
 
+    def add(
+        self,
+        *,
+        prediction=None,
+        reference=None,
+        predictions=None,
+        references=None,
+        image_embeddings=None,
+        text_embeddings=None,
+        image_ids=None,
+        text_ids=None,
+    ):
+        """Stores one row of similarities with its correct columns, or one pair of embeddings with the ids of both."""
+        paired = {"image_embeddings": image_embeddings, "text_embeddings": text_embeddings, "image_ids": image_ids,
+                  "text_ids": text_ids}  # fmt: skip
+        given = {name: [value] for name, value in paired.items() if value is not None}
+        row = (prediction, reference, predictions, references)
+        if not given:
+            super().add(prediction=prediction, reference=reference, predictions=predictions, references=references)
+        elif any(value is not None for value in row):
+            raise ValueError(f"{next(iter(given))} stands beside a row of similarities, expected one of both")
+        else:
+            self.add_batch(**given)
+
     def _store(self, table):
         kind = tuple(table.schema.types)
         if self.writer is None:

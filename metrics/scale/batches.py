@@ -1,8 +1,9 @@
 """One function per metric that turns a batch of rows into the rows' statistics, for any engine that maps batches.
 
-A batch is a dict of columns (lists, NumPy or Arrow arrays), as `datasets.Dataset.map(batched=True)`, Ray Data's
-`map_batches` and a DataLoader's collation make it. The object pickles and does not import evaluate. Joined in any
-order, the statistics of all batches score as the whole set does, since all references of a sample are in its row.
+A batch is a mapping of columns (lists, arrays, Series), a table or a data frame, such as `map(batched=True)` of
+`datasets`, Ray Data's `map_batches` and a DataLoader's collation make. The object pickles and does not import
+evaluate. Joined in any order, the statistics of all batches score as the whole set does, since all references of a
+sample are in its row.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from ..bleu4 import scoring as bleu4
 from ..cider import scoring as cider
 from ..entity_score import scoring as entity_score
-from ..utils.checks import as_list
+from ..utils.containers import as_items, as_list, column_names, describe, unformatted
 from ..utils.scorers import BaseScorer, Found, counts_of
 from ..vqa_accuracy import scoring as vqa_accuracy
 from .fingerprints import fingerprint
@@ -83,7 +84,8 @@ class BatchStatistics:
         if self.keep:
             self._check_kept(statistics)
         rows = {NUM_REFERENCES: counts_of(references), ARE_IDS: np.full(len(references), are_ids)}
-        return {**statistics, **rows, **{name: as_column(column(batch, name)) for name in self.keep}}
+        kept = {name: as_column(as_items(column(batch, name), name)) for name in self.keep}
+        return {**statistics, **rows, **kept}
 
     @property
     def needs_frequencies(self) -> bool:
@@ -229,12 +231,12 @@ def column(batch: Mapping, name: str) -> list:
         ...
     ValueError: there is no column 'prediction', expected one of caption
     """
-    try:
-        values = batch[name]
-    except KeyError:
-        names = getattr(batch, "column_names", None) or list(batch)
-        raise ValueError(f"there is no column {name!r}, expected one of {', '.join(names)}") from None
-    return as_list(values, name)
+    names = column_names(batch)
+    if names is None:
+        raise TypeError(f"a batch is {describe(batch)}, expected a mapping (or table, data frame) of columns")
+    if name not in names:
+        raise ValueError(f"there is no column {name!r}, expected one of {', '.join(names)}")
+    return as_list(unformatted(batch)[name], name)
 
 
 def as_column(values: list) -> np.ndarray:

@@ -1,12 +1,15 @@
-"""Where work on shards runs: in this process, in processes of datasets, or on Ray.
+"""Where work on shards runs: in this process, in several processes of this machine, or on Ray.
 
 An engine maps a picklable function over picklable items and yields (number of the item, result) as results come, in
 any order. The function must return the same when it is called twice: an engine may repeat what a dead worker began.
+An item that kills one worker after the other is named in `pools.ItemsLost`, when all others are done.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
+
+from ..utils.checks import check_options
 
 ENGINES = ("datasets", "ray")
 
@@ -28,13 +31,17 @@ def pick(name: str | None = None, num_workers: int = 1, num_gpus: float = 0) -> 
 
     Args:
         name: None, "datasets" or "ray".
-        num_workers: Processes of datasets, or workers of Ray.
+        num_workers: Processes, or workers of Ray.
         num_gpus: GPUs of each worker of Ray, or a part of one.
 
     Raises:
-        ValueError: The name is unknown, there are several workers without an engine, or GPUs without Ray.
+        ValueError: The name is unknown, a number is out of range, there are several workers without an engine, or
+            GPUs without Ray.
         ImportError: A package is missing.
     """
+    check_options(orders={"num_workers": num_workers})
+    if not 0 <= num_gpus < float("inf"):
+        raise ValueError(f"num_gpus is {num_gpus}, expected a number of at least 0")
     if num_gpus and name != "ray":
         raise ValueError(f"num_gpus is {num_gpus}, expected 0: only workers of Ray are given GPUs")
     if name is None:

@@ -7,8 +7,9 @@ that. It gets its name when it is on the disk, so a run that is killed, or two r
 import hashlib
 import os
 import struct
-import uuid
 from collections.abc import Callable, Iterator
+
+from ..utils.whole_files import written_whole
 
 # The form of a file, its key, its rows; the checksum stands behind them.
 _HEAD, _FORM = struct.Struct("<8s32sQ"), b"kept-001"
@@ -49,14 +50,8 @@ def write_kept(path: str, key: str, write: Callable[[str], int]) -> None:
     Raises:
         OSError: It cannot be written. What `write` raises.
     """
-    part = f"{path}.{uuid.uuid4().hex}.part"
-    try:
+    with written_whole(path) as part:
         _seal(part, key, write(part))
-        os.replace(part, path)
-        _sync_folder(os.path.dirname(path) or ".")
-    finally:
-        if os.path.exists(part):
-            os.remove(part)
 
 
 def _seal(path: str, key: str, rows: int) -> None:
@@ -67,22 +62,6 @@ def _seal(path: str, key: str, rows: int) -> None:
             digest.update(chunk)
         digest.update(head)
         file.write(head + digest.digest())
-        file.flush()
-        # Else a machine that fails may know the new name, but not yet what stands under it.
-        os.fsync(file.fileno())
-
-
-def _sync_folder(folder: str) -> None:
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return  # Windows opens no folders.
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        pass  # Some network file systems sync none; the checksum finds what is lost.
-    finally:
-        os.close(descriptor)
 
 
 def read_kept(path: str, key: str) -> tuple[memoryview, int]:

@@ -4,21 +4,21 @@ The name under which `map` caches a result is made here of the metric's code and
 function as pickled, that is of its name, and goes stale when imported code changes.
 """
 
-import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from datasets import Dataset, IterableDataset
 from datasets.distributed import split_dataset_by_node
-from datasets.fingerprint import Hasher, generate_fingerprint
+from datasets.fingerprint import Hasher
 
 from ..files.statistics import from_table
+from ..utils.containers import unformatted
+from . import pools
 from .batches import BATCH_ROWS, BatchStatistics, join
 from .frequencies import BatchFrequencies, from_bytes, merge, merge_corpus
-
-# What map is tried again after a process has died; files of finished shards are found then.
-_ATTEMPTS = 3
+from .processes import ProcessWorker, dumps
 
 
 def map_statistics(
@@ -28,7 +28,7 @@ def map_statistics(
     """`dataset.map` of a metric's statistics, cached under a name made of its code and options.
 
     Args:
-        dataset: Rows with the columns that the function reads.
+        dataset: Rows with the columns that the function reads; its format and its transform are left out.
         function: What makes columns of a batch.
         num_proc: Processes; None is this one.
         batch_rows: Rows at one time.
@@ -39,6 +39,7 @@ def map_statistics(
     Raises:
         ValueError, TypeError: An item is wrong; the message names it.
     """  # fmt: skip
+    dataset = unformatted(dataset)
     name = Hasher.hash([dataset._fingerprint, function.fingerprint(), batch_rows])
     return dataset.map(
         function,
@@ -60,7 +61,8 @@ def score_dataset(
     """Scores all rows; under torchrun each rank maps its own part, and all get the score of the whole.
 
     Args:
-        dataset: Rows; all ranks have the same dataset. A streamed one is read batch by batch, for cider twice.
+        dataset: Rows; all ranks have the same dataset. A streamed one is read batch by batch, for cider twice. Its
+            format and its transform are left out.
         statistics_of: The metric.
         num_proc, batch_rows: As for `map_statistics`.
 
@@ -99,7 +101,7 @@ def _statistics(parts: Iterator[dict]) -> dict[str, np.ndarray]:
 
 def _columns(dataset, function: Callable, num_proc, batch_rows: int) -> Iterator[dict[str, np.ndarray]]:
     if isinstance(dataset, IterableDataset):
-        return map(function, dataset.iter(batch_rows))
+        return map(function, unformatted(dataset).iter(batch_rows))
     if not len(dataset):
         return iter(())  # map would return its columns as they are.
     mapped = map_statistics(dataset, function, num_proc, batch_rows)
@@ -130,34 +132,11 @@ def _gather(make: Callable, ranks) -> list:
 
 
 def run(work: Callable, items: Sequence, num_workers: int = 1) -> Iterator[tuple[int, object]]:
-    """The engine (see `engines`): calls a picklable function on picklable items in processes of datasets.
+    """The engine (see `engines`): calls a picklable function on picklable items in processes of this machine.
+
+    `Dataset.map` is not used for it: of its processes none may die, and its queues are in one process more.
 
     Raises:
-        RuntimeError: A process died, several times in a row.
+        ItemsLost: See `pools.run`.
     """
-    packed = Dataset.from_dict({"item": [pickle.dumps(item) for item in items]})
-    for attempt in range(_ATTEMPTS):
-        try:
-            done = packed.map(
-                _Unpacked(work),
-                num_proc=min(num_workers, len(packed)),
-                remove_columns=["item"],
-                new_fingerprint=generate_fingerprint(packed)[:8] + Hasher.hash(attempt)[:8],
-                desc="shards",
-            )
-            break
-        except RuntimeError as error:
-            if "abruptly died" not in str(error) or attempt == _ATTEMPTS - 1:
-                raise
-    for number, row in enumerate(done):
-        yield number, pickle.loads(row["result"])
-
-
-class _Unpacked:
-    """The work on items as bytes, which any column can hold."""
-
-    def __init__(self, work: Callable):
-        self._work = work
-
-    def __call__(self, row: dict) -> dict:
-        return {"result": pickle.dumps(self._work(pickle.loads(row["item"])))}
+    return pools.run(partial(ProcessWorker, dumps(work)), items, num_workers)

@@ -18,6 +18,7 @@ from ..recall_at_k.ranks import Counts, ItemPairs, MatrixBlocks, Pairs, count
 from ..recall_at_k.rounding import Thresholds
 from ..recall_at_k.scoring import SIMILARITIES, Scorer
 from ..recall_at_k.vectors import Vectors, check_range
+from ..utils.containers import as_list, check_readable
 from ..utils.scorers import Found
 from .engines import serial
 
@@ -156,9 +157,15 @@ def _sides(predictions, images, texts) -> list[list[tuple]]:
                          "text_embeddings")  # fmt: skip
     named = {"predictions": predictions} if images is None else {"image_embeddings": images, "text_embeddings": texts}
     return [
-        [(shard if isinstance(shard, str) else f"{side}[{i}]", shard) for i, shard in enumerate(shards)]
+        [(shard if isinstance(shard, str) else f"{side}[{i}]", shard) for i, shard in enumerate(_list(shards, side))]
         for side, shards in named.items()
     ]
+
+
+def _list(shards, side: str):
+    check_readable(shards, side)
+    # An array of shards is cut along its first axis, not made of Python's numbers.
+    return shards if hasattr(shards, "shape") and len(shards.shape) > 2 else as_list(shards, side)
 
 
 def _inspect(sides: list[list[tuple]], similarity: str, engine: Callable) -> _Grid:
@@ -186,7 +193,8 @@ def _inspect(sides: list[list[tuple]], similarity: str, engine: Callable) -> _Gr
 
 def _look(work: tuple) -> _Shard:
     place, source, finite = work
-    shape = np.shape(source) if not isinstance(source, str) else open_array(source).shape
+    check_readable(source, place)
+    shape = open_array(source).shape if isinstance(source, str) else tuple(getattr(source, "shape", ()))
     if len(shape) == 2 and shape[0] == 0:
         return _Shard(place, source, shape, np.dtype(np.float32), 0.0, 0)
     matrix = _open(source, place)

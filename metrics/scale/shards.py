@@ -10,8 +10,10 @@ import os
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import closing, contextmanager
+from glob import escape, glob
 from typing import NamedTuple
+from uuid import uuid4
 
 import numpy as np
 
@@ -23,6 +25,12 @@ from .engines import Engine, serial
 from .fingerprints import code_of
 from .frequencies import BatchFrequencies, from_bytes, merge, merge_corpus
 from .kept_files import Misfit, file_hash, read_kept, write_kept
+from .pools import ItemsLost
+from .stops import shielded, stoppable
+
+
+class ShardsFailed(ValueError):
+    """Some shards have no result; the message names each, and those of all others are kept."""
 
 
 class Outcome(NamedTuple):
@@ -55,14 +63,22 @@ class ShardWork:
     def __init__(self, function: Callable, folder: str, batch_rows: int = BATCH_ROWS):
         self._function, self._folder, self._batch_rows = function, os.path.abspath(folder), batch_rows
         self._fingerprint = f"{function.fingerprint()} {code_of('files/rows')}"
+        self._run = uuid4().hex
 
     def __call__(self, shard: str) -> Outcome:
-        """Makes the file, or finds it. Errors of the input are returned, so that they stop no other shard."""
+        """Makes the file, or finds it. Any error is returned as a sentence, so that it stops no other shard."""
         try:
             return self._find_or_make(shard)
-        except (ValueError, TypeError, OSError) as error:
-            text = str(error)
-            return Outcome("", text if shard in text else f"{shard}: {text}")
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
+            # Whatever one file brings about is that file's, also panics of Rust code, which are no Exception.
+            return Outcome("", _about(shard, _sentence(error)))
+
+    def remove_parts(self) -> None:
+        """Removes what workers that were killed have begun; none of them is at work any more."""
+        for part in glob(f"{escape(os.path.join(self._folder, self._run))}-*.part"):
+            os.remove(part)
 
     def _find_or_make(self, shard: str) -> Outcome:
         before = stamp(shard)
@@ -87,7 +103,10 @@ class ShardWork:
                 raise ValueError(f"{shard} changed while it was read")
             return rows
 
-        write_kept(file, key, write)
+        # Under a name of this run, so that `remove_parts` finds it, and not what other runs in the folder are at.
+        part = os.path.join(self._folder, f"{self._run}-{uuid4().hex}.part")
+        write_kept(part, key, write)
+        os.replace(part, file)
         return found
 
     @property
@@ -132,10 +151,25 @@ class ShardWork:
         for batch in read_batches(shard, list(dict.fromkeys(columns)), self._batch_rows):
             size = len(batch[columns[0]])
             try:
-                yield function(batch)
-            except (ValueError, TypeError) as error:
-                raise type(error)(f"{shard}, rows from {row}: {error}") from error
+                found = function(batch)
+            except Exception as error:
+                # Of one type: some, such as UnicodeEncodeError, are not made of a text.
+                raise ValueError(f"{shard}, rows from {row}: {_sentence(error)}") from error
+            yield found
             row += size
+
+
+def _about(shard: str, text: str) -> str:
+    return text if shard in text else f"{shard}: {text}"
+
+
+def _sentence(error: BaseException) -> str:
+    """An error as one line, with its type where that is not one of those whose text is meant for the reader."""
+    text = " ".join(str(error).split("\n")).strip()
+    name = type(error).__name__
+    if isinstance(error, ValueError | TypeError | OSError) and text:
+        return text
+    return f"{name}: {text}" if text else name
 
 
 class ShardScores(NamedTuple):
@@ -162,12 +196,19 @@ class ShardScores(NamedTuple):
         return self.statistics_of.score(self.statistics)
 
 
-def shard_folder(folder: str | None):
+@contextmanager
+def shard_folder(folder: str | None) -> Iterator[str]:
     """A context with the folder for the files of shards: the one named, which is kept, or one that goes away."""
-    if folder is None:
-        return tempfile.TemporaryDirectory(prefix="shards-")
-    os.makedirs(folder, exist_ok=True)
-    return nullcontext(folder)
+    if folder is not None:
+        os.makedirs(folder, exist_ok=True)
+        yield folder
+        return
+    made = tempfile.TemporaryDirectory(prefix="shards-")
+    try:
+        yield made.name
+    finally:
+        with shielded():
+            made.cleanup()
 
 
 def score_shards(
@@ -192,10 +233,19 @@ def score_shards(
         warning that names it.
 
     Raises:
-        ValueError: Shards cannot be read or hold wrong items; the message names each. The files of the others stay.
-            Or one has changed between the passes.
+        ShardsFailed: Shards cannot be read, hold wrong items, or kill the workers that are at them; the message, a
+            ValueError's, names each. The files of the others stay.
+        ValueError: One has changed between the passes.
         TypeError: Some rows are texts and some are ids.
+        SystemExit, KeyboardInterrupt: SIGTERM or Ctrl-C came, see `stops`; no worker and no half file is left.
     """
+    with stoppable():
+        return _score_shards(statistics_of, shards, folder, engine, batch_rows)
+
+
+def _score_shards(
+    statistics_of: BatchStatistics, shards: Sequence[str], folder: str, engine: Engine, batch_rows: int
+) -> ShardScores:
     first, corpus = None, statistics_of.needs_frequencies
     if corpus:
         work = ShardWork(BatchFrequencies.of(statistics_of), folder, batch_rows)
@@ -259,14 +309,30 @@ def _table_in(content: memoryview) -> tuple:
 
 def _run(work: ShardWork, shards: Sequence[str], engine: Engine) -> list[Outcome]:
     """What became of each shard; says of which files that were there are made again."""
-    found = dict(engine(work, shards))
+    try:
+        found = _outcomes(work, shards, engine)
+    finally:
+        with shielded():
+            work.remove_parts()
     outcomes = [found[number] for number in range(len(shards))]
     for outcome in outcomes:
         if outcome.note:
-            warnings.warn(f"{outcome.note}; it was made anew", stacklevel=3)
+            warnings.warn(f"{outcome.note}; it was made anew", stacklevel=4)
     wrong = [outcome.error for outcome in outcomes if outcome.error]
     if wrong:
         done = len(shards) - len(wrong)
-        raise ValueError("; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else "")
-                         + f" ({done} of {len(shards)} shards are done)")  # fmt: skip
+        raise ShardsFailed("; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else "")
+                           + f" ({done} of {len(shards)} shards are done)")  # fmt: skip
     return outcomes
+
+
+def _outcomes(work: ShardWork, shards: Sequence[str], engine: Engine) -> dict[int, Outcome]:
+    found = {}
+    try:
+        # Closed at once when a signal comes, so that no worker writes behind what is cleaned up.
+        with closing(engine(work, shards)) as results:
+            for number, outcome in results:
+                found[number] = outcome
+    except ItemsLost as lost:
+        found.update({number: Outcome("", _about(shards[number], text)) for number, text in lost.reasons.items()})
+    return found

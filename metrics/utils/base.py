@@ -5,9 +5,17 @@
 
 import os
 
+from .checks import describe, not_stored
+from .portable import Portable
 from .resampling import warn_few
 from .scorers import Asked, BaseScorer, Found, results_of
-from .trainer import ComputeMetrics, token_ids
+from .trainer import ComputeMetrics, TokenIds
+
+# What an instance of evaluate has that means nothing in another: its bound methods, and the rows it writes.
+_OF_ONE_INSTANCE = (
+    *("compute", "add", "add_batch", "writer", "buf_writer", "data", "cache_file_name"),
+    *("filelock", "rendez_vous_lock", "filelocks", "file_paths"),
+)
 
 
 def features_of(*items) -> list:
@@ -21,14 +29,18 @@ def features_of(*items) -> list:
     ]
 
 
-class Checked:
+class Checked(Portable):
     """Mixin in front of `evaluate.Metric`: checks every item, scores without an Arrow round trip, leaves no lock.
+
+    A metric can be pickled and copied; the rows that were added go along, under a file and lock of the copy's own.
 
     A metric defines `_info`, `_compute` and `_scorer`, the class of its Scorer.
     """
 
     _scorer: type[BaseScorer]
     _last_signature = None
+    # For the Trainer's argument of that name: keeps the likeliest tokens alone, see `trainer.token_ids`.
+    preprocess_logits_for_metrics = TokenIds()
 
     def _check(self, predictions, references) -> tuple[list, list]:
         return self._scorer().read(predictions, references)
@@ -61,17 +73,23 @@ class Checked:
         predictions, references = self._stored(*self._check(predictions, references))
         try:
             super().add_batch(predictions=predictions, references=references, **kwargs)
+        except (OverflowError, UnicodeEncodeError) as error:
+            self.reset()
+            raise ValueError(not_stored({"predictions": predictions, "references": references})) from error
         except BaseException:
             self.reset()
             raise
 
-    def add(self, *, prediction=None, reference=None, **kwargs):
-        """Checks and stores one sample."""
+    def add(self, *, prediction=None, reference=None, predictions=None, references=None, **kwargs):
+        """Checks and stores one sample; `predictions` and `references`, as evaluate writes it, mean the same here."""
+        prediction = _one_of("prediction", prediction, predictions)
+        reference = _one_of("reference", reference, references)
         self.add_batch(predictions=[prediction], references=[reference], **kwargs)
 
     def compute_metrics(
         self,
         tokenizer=None,
+        /,
         references=None,
         column=None,
         also=(),
@@ -92,7 +110,9 @@ class Checked:
         a single set is neither confirmed nor contradicted, a warning.
 
         Args:
-            tokenizer: A tokenizer or processor with `batch_decode`; None for embeddings.
+            tokenizer: The model's tokenizer or processor, with `batch_decode`; None for embeddings. Passed first, it
+                leaves `tokenizer="char"` for the option of `compute` with that name; `tokenizer=` with `batch_decode`
+                is the model's too.
             references: Those of each row of the evaluation dataset in its order, or the dataset itself. For
                 embeddings the image's id, or the ids of image and text; int or str. For several evaluation datasets
                 a mapping of their names in `eval_dataset` to either. A mapping of names of columns to lists is a
@@ -116,13 +136,13 @@ class Checked:
         Raises:
             ValueError, TypeError: A row has no reference, or an option is unknown.
         """
+        if hasattr(options.get("tokenizer"), "batch_decode"):
+            if tokenizer is not None:
+                raise TypeError(f"tokenizer={describe(options['tokenizer'])} stands beside {describe(tokenizer)}, "
+                                "expected one model's tokenizer, and as tokenizer= the option of compute")  # fmt: skip
+            tokenizer = options.pop("tokenizer")
         asked = (also, strip_prompt, postprocess, check_labels)
         return ComputeMetrics(self, tokenizer, references, column, *asked, options)
-
-    @staticmethod
-    def preprocess_logits_for_metrics(logits, labels=None, shift=False):
-        """For the Trainer's argument of that name: keeps the likeliest tokens alone, see `trainer.token_ids`."""
-        return token_ids(logits, labels, shift)
 
     def _bind(self, references) -> list:
         """The references of a Trainer's evaluation dataset, checked."""
@@ -144,6 +164,61 @@ class Checked:
                 if os.path.exists(file):
                     os.remove(file)
 
+    @classmethod
+    def _blank(cls):
+        # evaluate binds methods to an instance where it is made.
+        return cls()
+
+    def __getstate__(self):
+        import evaluate  # Takes seconds; this instance is one of its classes.
+
+        state = {name: value for name, value in vars(self).items() if name not in _OF_ONE_INSTANCE}
+        # The default folder is another one on another machine.
+        if self._data_dir_root == os.path.expanduser(evaluate.config.HF_METRICS_CACHE):
+            del state["_data_dir_root"], state["data_dir"]
+        return {**state, "rows": self._added_rows()}
+
+    def __setstate__(self, state):
+        rows = state.pop("rows")
+        vars(self).update(state)
+        os.makedirs(self.data_dir, exist_ok=True)
+        if rows is not None:
+            self._write(rows)
+
+    def _added_rows(self):
+        """The rows that were added as an Arrow table, None where there are none.
+
+        Raises:
+            ValueError: They are a part of what several processes add.
+        """
+        import pyarrow  # Takes time, for Parquet and Arrow alone.
+
+        if self.writer is None:
+            return None
+        if self.num_process > 1:
+            raise ValueError(f"{len(self)} rows were added in process {self.process_id} of {self.num_process}, which "
+                             "the others wait for: expected compute() or reset() before the metric is pickled or "
+                             "copied")  # fmt: skip
+        try:
+            # A stream can be read once it is closed, and then is written anew.
+            self.writer.finalize()
+            written = self.buf_writer.getvalue() if self.keep_in_memory else self.cache_file_name
+            with pyarrow.input_stream(written) as stream:
+                rows = pyarrow.ipc.open_stream(stream).read_all()
+            self._write(rows)
+        except BaseException:
+            self.reset()
+            raise
+        return rows
+
+    def _write(self, rows) -> None:
+        """Begins to write with rows that were read."""
+        if self.cache_file_name is None and not self.keep_in_memory:
+            # The original has locked the usual file, for which evaluate would wait a second.
+            self.cache_file_name, self.filelock = self._create_cache_file(timeout=0)
+        self._init_writer()
+        self.writer.write_table(rows)
+
     def _scored(self, scorer: BaseScorer, found: Found, asked: Asked) -> dict:
         """What `compute` returns; notes how it was made. Intervals of few samples come with a warning."""
         if asked.confidence_level is not None:
@@ -158,3 +233,11 @@ class Checked:
         if self._last_signature and not options:
             return self._last_signature
         return self._scorer(**options).signature()
+
+
+def _one_of(name: str, value, other):
+    """What was passed under one of two names, `name` and its plural."""
+    if (value is None) == (other is None):
+        found = f"{name} is missing" if value is None else f"{name} and {name}s are both given"
+        raise ValueError(f"{found}, expected one {name} (as {name}= or {name}s=)")
+    return other if value is None else value

@@ -6,56 +6,19 @@ imports neither evaluate nor NumPy.
 """
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from .containers import as_item, as_items, as_list, describe, is_container
+
 VERSION = "0.1.0"
-
-
-def as_list(values, place: str) -> list:
-    """Turns a container of items into a list: list, tuple, NumPy array, pandas Series, Arrow array, datasets Column.
-
-    Args:
-        values: The container.
-        place: Its name in an error.
-
-    Raises:
-        TypeError: It is a single text, a mapping, a set, a generator or no container at all.
-
-    >>> as_list(("a", "b"), "predictions")
-    ['a', 'b']
-    """
-    if isinstance(values, list):
-        return values
-    for method in ("to_pylist", "tolist"):
-        if hasattr(values, method):
-            values = getattr(values, method)()
-            break
-    # A datasets Column is read whole by a full slice.
-    if hasattr(values, "source") and hasattr(values, "column_name"):
-        values = values[:]
-    if isinstance(values, list | tuple):
-        return list(values)
-    raise TypeError(f"{place} is {describe(values)}, expected a list (or tuple, array, Series, Column) of items")
-
-
-def describe(value) -> str:
-    """Names what was found, shortly.
-
-    >>> describe(5), describe(None), describe(float("nan"))
-    ('int 5', 'None', 'float nan')
-    """
-    if value is None:
-        return "None"
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
 
 
 def as_lists(predictions, references, item: str = "sample") -> tuple[list, list]:
     """Turns both containers into lists of the same length, at least one long.
 
     Args:
-        predictions, references: The containers, see `as_list`.
+        predictions, references: The containers, see `containers.as_list`.
         item: What one of them is called in an error.
 
     Raises:
@@ -65,7 +28,7 @@ def as_lists(predictions, references, item: str = "sample") -> tuple[list, list]
     >>> as_lists(("a",), ["b"])
     (['a'], ['b'])
     """
-    predictions, references = as_list(predictions, "predictions"), as_list(references, "references")
+    predictions, references = as_items(predictions, "predictions"), as_items(references, "references")
     if len(predictions) != len(references):
         raise ValueError(f"{len(predictions)} predictions and {len(references)} references, expected as many of both")
     if not predictions:
@@ -94,7 +57,22 @@ def check_captions(predictions, references) -> tuple[list, list[list]]:
     predictions, references = as_lists(predictions, references)
     if isinstance(predictions[0], str):
         return _texts(predictions, "predictions[{}]"), _text_groups(references)
-    return [_ids(item, f"predictions[{i}]") for i, item in enumerate(predictions)], _id_groups(references)
+    whole = f"one caption per prediction, not a list of them{looks_swapped(references)}"
+    return [_ids(item, f"predictions[{i}]", whole) for i, item in enumerate(predictions)], _id_groups(references)
+
+
+def looks_swapped(references: Iterable) -> str:
+    """What to add where predictions are lists: whether the references are single items, as predictions should be.
+
+    >>> looks_swapped(["a cat", "a dog"]), looks_swapped([["a cat"]])
+    (' (references are single ones: are the two swapped?)', '')
+    """
+    single = all(isinstance(item, str | numbers.Integral) or _starts_with_id(item) for item in references)
+    return " (references are single ones: are the two swapped?)" if single else ""
+
+
+def _starts_with_id(item) -> bool:
+    return isinstance(item, list | tuple) and bool(item) and isinstance(item[0], numbers.Integral)
 
 
 def check_references(references) -> list[list]:
@@ -103,7 +81,7 @@ def check_references(references) -> list[list]:
     >>> check_references(["a cat", ["a dog", "the dog"]])
     [['a cat'], ['a dog', 'the dog']]
     """
-    references = as_list(references, "references")
+    references = as_items(references, "references")
     if not references:
         raise ValueError("references is empty, expected at least one image")
     first = references[0]
@@ -120,6 +98,7 @@ def _texts(items: list, place: str) -> list[str]:
 
 
 def _text(item, place: str) -> str:
+    item = as_item(item, place)
     if not isinstance(item, str):
         raise TypeError(f"{place} is {describe(item)}, expected str")
     return str(item)
@@ -145,7 +124,7 @@ def _no_reference(groups: list) -> None:
 def _id_groups(references: list) -> list[list[list[int]]]:
     groups = []
     for i, group in enumerate(references):
-        group = as_list(group, f"references[{i}]")
+        group = as_items(group, f"references[{i}]")
         if group and isinstance(group[0], numbers.Integral):
             group = [group]
         groups.append([_ids(item, f"references[{i}][{j}]") for j, item in enumerate(group)])
@@ -154,14 +133,34 @@ def _id_groups(references: list) -> list[list[list[int]]]:
     return groups
 
 
-def _ids(item, place: str) -> list[int]:
-    if isinstance(item, str) or not (isinstance(item, list | tuple) or hasattr(item, "tolist")):
+def _ids(item, place: str, whole: str = "") -> list[int]:
+    if not is_container(item):
         raise TypeError(f"{place} is {describe(item)}, expected str in all items, or a list of token ids in all items")
-    item = as_list(item, place)
+    item = as_items(item, place)
     for k, token in enumerate(item):
         if isinstance(token, bool) or not isinstance(token, numbers.Integral):
-            raise TypeError(f"{place}[{k}] is {describe(token)}, expected int (a token id)")
+            caption = whole and isinstance(token, str | list | tuple)
+            raise TypeError(f"{place}[{k}] is {describe(token)}, expected {whole if caption else 'int (a token id)'}")
     return [int(token) for token in item]
+
+
+def not_stored(columns: dict[str, list]) -> str:
+    """A sentence on the first item that Arrow cannot hold: an integer beyond 64 bits, half of a surrogate pair.
+
+    >>> not_stored({"predictions": [[1, 2], [3, 1 << 63]]})
+    'predictions[1][1] is int 9223372036854775808, expected an integer of 64 bits (-2**63 to 2**63 - 1)'
+    """
+    found = chain.from_iterable(_not_stored(values, place) for place, values in columns.items())
+    return next(found, f"Arrow cannot hold an item of {' or '.join(columns)}, expected text or integers of 64 bits")
+
+
+def _not_stored(values, place: str) -> Iterator[str]:
+    if isinstance(values, list):
+        yield from chain.from_iterable(_not_stored(item, f"{place}[{i}]") for i, item in enumerate(values))
+    elif isinstance(values, numbers.Integral) and not -(1 << 63) <= values < 1 << 63:
+        yield f"{place} is {describe(values)}, expected an integer of 64 bits (-2**63 to 2**63 - 1)"
+    elif isinstance(values, str) and any("\ud800" <= letter <= "\udfff" for letter in values):
+        yield f"{place} is {describe(values)}, expected Unicode text: it holds half of a surrogate pair"
 
 
 def check_options(orders: dict | None = None, positive: dict | None = None, flags: dict | None = None) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .containers import check_readable
+
 # What Trainer pads with, and what its loss leaves out.
 IGNORED = -100
 
@@ -87,7 +89,7 @@ def label_rows(labels) -> list[bytes] | None:
     >>> label_rows([[5, 6, -100]]) == label_rows([[-100, 5, 6, -100]])
     True
     """
-    labels = array_of(first_of(labels) if isinstance(labels, tuple) else labels)
+    labels = array_of(first_of(labels) if isinstance(labels, tuple) else labels, "label_ids")
     if labels.ndim == 0 or labels.dtype.kind not in "biuf":
         return None
     mark, kind = (b"f", np.float64) if labels.dtype.kind == "f" else (b"i", np.int64)
@@ -164,8 +166,13 @@ def first_of(values):
     return values
 
 
-def array_of(values) -> np.ndarray:
-    """A NumPy array of an array or tensor."""
+def array_of(values, place: str = "predictions") -> np.ndarray:
+    """A NumPy array of an array or tensor.
+
+    Raises:
+        TypeError: See `containers.check_readable`.
+    """
+    check_readable(values, place)
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         # NumPy has no bfloat16.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from .checks import as_list, describe
+from .containers import as_list, column_names, describe, unformatted
 from .evaluation_labels import Evaluation, column_labels, fits_column, fits_references, numbers_of
 
 # Options of the metrics with one label per row, which belong to a dataset as its references do.
@@ -85,7 +85,7 @@ def column_of(references, column=None, place: str = "references") -> list:
     >>> column_of({"a": [1, 2], "b": [3, 4]}, ("a", "b"))
     [(1, 3), (2, 4)]
     """
-    names = _column_names(references)
+    names = column_names(references)
     if names is None:
         if column is not None:
             raise ValueError(f"column is {column!r} and {place} are {describe(references)}, expected a dataset")
@@ -94,7 +94,9 @@ def column_of(references, column=None, place: str = "references") -> list:
     missing = [name for name in wanted if name not in names]
     if missing or not wanted:
         raise ValueError(f"column is {column!r}, expected one of {names}")
-    columns = [as_list(references[name], f"{place}[{name!r}]") for name in wanted]
+    # What a transform makes of the rows is for the model.
+    dataset = unformatted(references)
+    columns = [as_list(dataset[name], f"{place}[{name!r}]") for name in wanted]
     return columns[0] if isinstance(column, str) else list(zip(*columns))
 
 
@@ -242,20 +244,24 @@ def _of(one: EvaluationSet) -> str:
 def _wrong_number(sets: list[EvaluationSet], count: int) -> str:
     if len(sets) > 1:
         sizes = ", ".join(f"{len(one.references)} of {one.name!r}" for one in sets)
-        return f"{count} predictions came, expected as many as one set has rows of references: {sizes}"
+        return (f"{count} predictions came, expected as many as one set has rows of references: {sizes}. "
+                "Likely causes: dataloader_drop_last=True leaves rows out, DataParallel or a DistributedSampler gives "
+                "some twice")  # fmt: skip
     size = len(sets[0].references)
     if count < size:
         return (f"references[{count}] has no prediction: {count} predictions came for {size} rows of references"
-                f"{_of(sets[0])}")  # fmt: skip
+                f"{_of(sets[0])}. Likely causes: dataloader_drop_last=True leaves out the rows of the last batch, or "
+                "the dataset was filtered after the references were taken")  # fmt: skip
     return (f"predictions[{size}] has no reference: {count} predictions came for {size} rows of references"
-            f"{_of(sets[0])}. Bind those of the dataset that is evaluated")  # fmt: skip
+            f"{_of(sets[0])}. Bind those of the dataset that is evaluated; or rows came twice, with which "
+            "DataParallel or the DistributedSampler of several processes fills up the last batch")  # fmt: skip
 
 
 def _read(name, references, column, options: list[dict], bind: Callable) -> EvaluationSet:
     rows = column_of(references, column)
     if not rows:
         raise ValueError("references is empty, expected those of at least one row")
-    dataset = None if _column_names(references) is None else references
+    dataset = None if column_names(references) is None else references
     return EvaluationSet(name, bind(rows), options, dataset)
 
 
@@ -275,21 +281,13 @@ def _holds_sets(references, column) -> bool:
     """Whether a mapping is one of datasets, not of columns: without a column's name, or with datasets in it."""
     if not isinstance(references, Mapping):
         return False
-    return column is None or any(_column_names(value) is not None for value in references.values())
-
-
-def _column_names(references) -> list | None:
-    """The names of a dataset's columns; None where it is none."""
-    names = getattr(references, "column_names", None)
-    if names is None and (isinstance(references, Mapping) or hasattr(references, "columns")):
-        names = list(references)
-    return names if names is None else list(names)
+    return column is None or any(column_names(value) is not None for value in references.values())
 
 
 def _held(dataset, column, bind: Callable) -> list | None:
     """The references in the columns of that name, None where it has none."""
     wanted = [column] if isinstance(column, str) else column or []
-    names = _column_names(dataset) or []
+    names = column_names(dataset) or []
     if not wanted or any(name not in names for name in wanted):
         return None
     try:
@@ -301,13 +299,12 @@ def _held(dataset, column, bind: Callable) -> list | None:
 
 def _labels_of(dataset, size: int) -> list[bytes] | None:
     """The labels in a dataset's own column, as they are stored."""
-    name = next((name for name in ("labels", "label_ids") if name in (_column_names(dataset) or [])), None)
+    name = next((name for name in ("labels", "label_ids") if name in (column_names(dataset) or [])), None)
     if name is None:
         return None
-    # What a transform makes of them may change from one reading to the next.
-    dataset = dataset.with_format(None) if hasattr(dataset, "with_format") else dataset
     try:
-        labels = column_labels(as_list(dataset[name], name))
+        # What a transform makes of them may change from one reading to the next.
+        labels = column_labels(as_list(unformatted(dataset)[name], name))
     except TypeError:
         return None
     return labels if labels is not None and len(labels) == size else None

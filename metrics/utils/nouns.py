@@ -8,7 +8,7 @@ take a shorter way through the tokenizer, which gives the same tokens.
 import io
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from threading import RLock
 from typing import NamedTuple
@@ -18,12 +18,15 @@ from .perceptron_tagger import PerceptronTagger
 # Held while NLTK's parts are loaded: it says where data are and loads them by a state that all threads share.
 _LOADING = RLock()
 RESOURCES = ("punkt_tab", "averaged_perceptron_tagger_eng")
+# Stems of longer words are not kept: they hardly recur, and would leave that memory without a bound.
+_MAX_KEPT_WORD = 64
 
 # Words, numbers and compounds between single blanks, each perhaps with a comma or a period behind it.
 _NOUN_WORD = "[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*"
 _PLAIN = re.compile(rf"{_NOUN_WORD}(?:[,.]? {_NOUN_WORD})*\.?")
 _TOKENS = re.compile(rf"{_NOUN_WORD}|[,.]")
-_BEFORE_PERIOD = re.compile(r"([A-Za-z0-9-]+)\. ")
+# From the beginning of a word alone: from every letter it would take time that grows with the square of its length.
+_BEFORE_PERIOD = re.compile(r"(?<![A-Za-z0-9-])([A-Za-z0-9-]+)\. ")
 # What the Treebank tokenizer takes apart without a mark inside.
 _CONTRACTION = re.compile(r"\b(?:cannot|gimme|gonna|gotta|lemme|wanna)\b", re.IGNORECASE)
 
@@ -120,8 +123,13 @@ def _nltk() -> _Nltk:
         raise ImportError("entities need NLTK: pip install nltk") from error
     punkt, tagger = _find_data()
     joined = punkt._params.abbrev_types | {first for first, _ in punkt._params.collocations}
-    stem = lru_cache(maxsize=100_000)(PorterStemmer().stem)
+    stem = _remembering(PorterStemmer().stem)
     return _Nltk(punkt, NLTKWordTokenizer(), stem, PerceptronTagger(tagger), frozenset(joined))
+
+
+def _remembering(stem: Callable[[str], str]) -> Callable[[str], str]:
+    kept = lru_cache(maxsize=100_000)(stem)
+    return lambda word: (kept if len(word) <= _MAX_KEPT_WORD else stem)(word)
 
 
 def _find_data() -> tuple:

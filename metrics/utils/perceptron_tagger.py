@@ -14,6 +14,8 @@ import numpy as np
 _START, _END = ("-START-", "-START2-"), ("-END-", "-END2-")
 _STEP = 0.001
 _TEXTS_AT_ONCE = 512
+# Places of texts that are tagged together: all take as much room as the longest.
+_MOST_PLACES = 1 << 21
 _MOST_WORDS = 50_000
 
 
@@ -64,8 +66,11 @@ class PerceptronTagger:
         tags: list[list[str]] = [[] for _ in texts]
         # Texts of about the same length go together, the longest first, so that those still running are a prefix.
         order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))
-        for start in range(0, len(order), _TEXTS_AT_ONCE):
-            numbers = order[start : start + _TEXTS_AT_ONCE]
+        start = 0
+        while start < len(order):
+            at_once = min(_TEXTS_AT_ONCE, max(1, _MOST_PLACES // (len(texts[order[start]]) + 1)))
+            numbers = order[start : start + at_once]
+            start += at_once
             chunk = [texts[number] for number in numbers]
             for number, codes in zip(numbers, self._tag_chunk(chunk)):
                 tags[number] = [self._tags[code] for code in codes]

@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .checks import as_list, check_options, describe
+from .checks import check_options
+from .containers import as_items, describe
 
 # Weights held at one time: 8 MB of floats, about what a processor's cache holds.
 _CELLS = 1 << 20
@@ -26,6 +27,9 @@ _CELLS = 1 << 20
 # measures it. From here on its test at 5 % calls at most 6 of 100 equal systems different (13 at 8 samples),
 # and 95 % intervals hold the mean of scores in 94 of 100 sets (88), a rate of 10 % in 95 (54).
 FEW_UNITS = 50
+
+# So many resamples of a dozen scores take a gigabyte, and tell a p-value of 1e-6 from 2e-6.
+MOST_RESAMPLES = 10**7
 
 
 class Drawing(NamedTuple):
@@ -49,6 +53,10 @@ class Drawing(NamedTuple):
             TypeError: A label is neither str nor int, or they are mixed.
         """
         check_options(orders={"n_resamples": self.n_resamples})
+        if self.n_resamples > MOST_RESAMPLES:
+            raise ValueError(
+                f"n_resamples is {self.n_resamples}, expected at most {MOST_RESAMPLES}: more change no digit"
+            )
         if isinstance(self.seed, bool) or not isinstance(self.seed, numbers.Integral) or self.seed < 0:
             raise ValueError(f"seed is {self.seed!r}, expected an integer of at least 0")
         units(rows, self.clusters)
@@ -261,7 +269,7 @@ def units(rows: int, clusters: Sequence | None) -> tuple[int, np.ndarray | None]
 
 
 def _label_index(labels, rows: int, place: str) -> tuple[list, np.ndarray]:
-    labels = as_list(labels, place)
+    labels = as_items(labels, place)
     if len(labels) != rows:
         raise ValueError(f"{place} has {len(labels)} labels, expected {rows} (one per row)")
     kind = str if isinstance(labels[0], str) else numbers.Integral

@@ -16,6 +16,7 @@ import numpy as np
 from .checks import as_list, describe
 from .evaluation_labels import IGNORED, Evaluation, array_of, first_of, plain
 from .evaluation_sets import PER_ROW, choose, read_sets, set_of
+from .portable import Portable
 from .watched_trainer import watch
 
 
@@ -26,13 +27,14 @@ def token_ids(logits, labels=None, shift: bool = False):
         logits: (rows, length, vocabulary), or a tuple or list that begins with them. Ids (rows, length), as from
             `predict_with_generate`, pass unchanged.
         labels: (rows, length); where they are -100 (padding, a prompt), so is the result. None leaves nothing out.
-        shift: For causal language models, whose place t predicts label t + 1.
+        shift: For causal language models, whose place t predicts label t + 1. Of more places than labels the last
+            ones are those of the labels: such models (GIT) put the image's places before the text's.
 
     Returns:
         Ids (rows, length), or (rows, length - 1) when shifted; a tensor when the logits are one.
 
     Raises:
-        ValueError: Labels and logits differ in shape.
+        ValueError: Labels and logits differ in shape, with more places than labels where not shifted.
 
     >>> token_ids(np.eye(3)[None], np.array([[5, 6, -100]])).tolist()
     [[0, 1, -100]]
@@ -40,22 +42,33 @@ def token_ids(logits, labels=None, shift: bool = False):
     logits = first_of(logits)
     if logits.ndim == 2:
         return logits
-    ids = logits.argmax(-1)
     labels = first_of(labels)
+    before = logits.shape[1] - labels.shape[1] if shift and labels is not None else 0
+    ids = logits[:, max(0, before) :].argmax(-1)
     if shift:
         ids, labels = ids[:, :-1], None if labels is None else labels[:, 1:]
     if labels is not None:
         if tuple(ids.shape) != tuple(labels.shape):
             raise ValueError(f"logits give ids of shape {tuple(ids.shape)} and labels are {tuple(labels.shape)}, "
-                             "expected one label per place")  # fmt: skip
+                             "expected one label per place (of a model that puts an image's places before the text, "
+                             "shift=True leaves these out)")  # fmt: skip
         ids[labels == IGNORED] = IGNORED
     return ids
 
 
-class ComputeMetrics:
+class TokenIds(Portable):
+    """`token_ids` as an object: a function of a metric that evaluate loaded could not be pickled for a new process."""
+
+    def __call__(self, logits, labels=None, shift: bool = False):
+        """See `token_ids`."""
+        return token_ids(logits, labels, shift)
+
+
+class ComputeMetrics(Portable):
     """A callable for Trainer and Seq2SeqTrainer, whole or with `batch_eval_metrics=True`.
 
-    `metric.compute_metrics(...)` makes one and says what the arguments are.
+    `metric.compute_metrics(...)` makes one and says what the arguments are. A copy, or what is pickled, begins
+    without the rows of an evaluation.
     """
 
     def __init__(
@@ -133,8 +146,14 @@ class ComputeMetrics:
         self._rows = Evaluation(None if self._embeddings else self._read, self._check_labels is not False)
 
     def __getstate__(self):
-        # Which dataset a Trainer evaluates means nothing in another process.
-        return {**self.__dict__, "_evaluated": None}
+        # What a Trainer evaluates means nothing in another process.
+        state = {**self.__dict__, "_evaluated": None}
+        del state["_rows"]
+        return state
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self.reset()
 
     def __call__(self, eval_prediction, compute_result: bool = True) -> dict[str, float]:
         """Takes the rows of a batch, or of all; scores all of them once, after the last.

@@ -5,11 +5,11 @@ the dataset itself, or its name, is what the methods that make dataloaders are a
 """
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
 from .checks import describe
+from .portable import Portable
 
 
 class Evaluated(NamedTuple):
@@ -34,44 +34,70 @@ def watch(trainer, begin: Callable, end: Callable) -> None:
                if not hasattr(trainer, name)]  # fmt: skip
     if missing:
         raise TypeError(f"trainer is {describe(trainer)} without {missing[0]}, expected a Trainer of transformers")
-    made = WeakKeyDictionary()
-    trainer.get_eval_dataloader = _noting(trainer, trainer.get_eval_dataloader, made)
-    trainer.get_test_dataloader = _noting(trainer, trainer.get_test_dataloader, made)
-    trainer.evaluation_loop = _between(trainer.evaluation_loop, made, begin, end)
+    made = _Dataloaders()
+    trainer.get_eval_dataloader = _Noting(trainer.get_eval_dataloader, trainer, made)
+    trainer.get_test_dataloader = _Noting(trainer.get_test_dataloader, trainer, made)
+    trainer.evaluation_loop = _Between(trainer.evaluation_loop, made, begin, end)
 
 
-def _noting(trainer, original: Callable, made: WeakKeyDictionary) -> Callable:
-    @wraps(original)
-    def get(*args, **kwargs):
-        found = _asked(trainer, args[0] if args else next(iter(kwargs.values()), None))
-        loader = original(*args, **kwargs)
-        before = made.get(loader) if _is_key(loader) else None
+class _Dataloaders(Portable):
+    """What each dataloader that a Trainer made is of; a copy begins without, since they stay in their process."""
+
+    def __init__(self):
+        self._found = WeakKeyDictionary()
+
+    def __getstate__(self):
+        return {}
+
+    def __setstate__(self, state):
+        self.__init__()
+
+    def get(self, loader) -> Evaluated | None:
+        return self._found.get(loader) if _is_key(loader) else None
+
+    def put(self, loader, found: Evaluated) -> None:
+        if _is_key(loader):
+            self._found[loader] = found
+
+
+class _Noting(Portable):
+    """A Trainer's method that makes dataloaders, and notes what each is of.
+
+    A class, since what is defined inside a function cannot be pickled: a Trainer is, by a search of hyperparameters.
+    """
+
+    def __init__(self, original: Callable, trainer, made: _Dataloaders):
+        self.__wrapped__, self._trainer, self._made = original, trainer, made
+
+    def __call__(self, *args, **kwargs):
+        found = _asked(self._trainer, args[0] if args else next(iter(kwargs.values()), None))
+        loader = self.__wrapped__(*args, **kwargs)
+        before = self._made.get(loader)
         if before is not None and before.dataset is not found.dataset:
             raise ValueError("the Trainer would evaluate another dataset than it is asked for: with "
                              "dataloader_persistent_workers=True it keeps one dataloader for all that have no name in "
                              "its eval_dataset, expected False or names")  # fmt: skip
-        if _is_key(loader):
-            made[loader] = found
+        self._made.put(loader, found)
         return loader
 
-    return get
 
+class _Between(Portable):
+    """A Trainer's `evaluation_loop` between the two calls."""
 
-def _between(original: Callable, made: WeakKeyDictionary, begin: Callable, end: Callable) -> Callable:
-    @wraps(original)
-    def loop(dataloader, *args, **kwargs):
-        found = made.get(dataloader) if _is_key(dataloader) else None
+    def __init__(self, original: Callable, made: _Dataloaders, begin: Callable, end: Callable):
+        self.__wrapped__, self._made, self._begin, self._end = original, made, begin, end
+
+    def __call__(self, dataloader, *args, **kwargs):
+        found = self._made.get(dataloader)
         prefix = kwargs.get("metric_key_prefix", "")
         # So `evaluate({"a": dataset})` names what is not in the Trainer's own eval_dataset.
         if found is not None and found.name is None and prefix.startswith("eval_"):
             found = found._replace(name=prefix.removeprefix("eval_"))
-        begin(found)
+        self._begin(found)
         try:
-            return original(dataloader, *args, **kwargs)
+            return self.__wrapped__(dataloader, *args, **kwargs)
         finally:
-            end()
-
-    return loop
+            self._end()
 
 
 def _is_key(loader) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 import evaluate
 import numpy as np
 
-from _page import Inputs, Marked, Option, Page, Upload, launch, number, pair_answers, why_html
+from _page import OF_ANSWERS, Inputs, Marked, Option, Page, Upload, launch, number, pair_answers, why_html
 
 _STYLES = {
     "case": "only upper and lower case differ",
@@ -50,6 +50,7 @@ class VqaAccuracyPage(Page):
         Option("stem", "Porter stems on both sides, for OK-VQA"),
     )  # fmt: skip
     keys = ("predictions", "references", "question_types", "answer_types")
+    bounds = OF_ANSWERS
 
     def read_table(self, rows):
         inputs = super().read_table(rows)
@@ -71,38 +72,41 @@ class VqaAccuracyPage(Page):
         return Inputs({"predictions": predictions, "references": references, **given}, list(map(str, found.ids)))
 
     def columns(self, inputs, options, results, rows):
-        found = [self._compared(inputs, options, row) for row in rows]
-        styles = [self._lost_to(inputs, options, results, row) for row in rows]
+        found = self._compared(inputs, options, rows)
         return {
             "prediction": [inputs.arguments["predictions"][row] for row in rows],
             "as compared": [prediction for prediction, _ in found],
             "annotators, as compared": [_counted(answers, prediction) for prediction, answers in found],
-            "lost to style": styles,
+            "lost to style": self._lost_to(inputs, options, results, rows),
         }
 
     def _protocol(self, options):
         names = "normalization", "formula", "preset", "measure", "stem"
         return self.part("protocols").resolve_protocol(**{name: options[name] for name in names})
 
-    def _numbered(self, inputs, row):
-        arguments = inputs.arguments
-        return self.part("answers").number_answers([arguments["predictions"][row]], [arguments["references"][row]])
+    def _numbered(self, inputs, rows):
+        given = (inputs.arguments[key][rows.start : rows.stop] for key in ("predictions", "references"))
+        return self.part("answers").number_answers(*given)
 
-    def _compared(self, inputs, options, row) -> tuple[str, list[str]]:
-        answers = self.part("protocols").compared(self._numbered(inputs, row), self._protocol(options))
-        ((prediction, references),) = self.part("answers").questions(answers)
-        return prediction, list(references)
+    def _compared(self, inputs, options, rows) -> list[tuple[str, list[str]]]:
+        answers = self.part("protocols").compared(self._numbered(inputs, rows), self._protocol(options))
+        return list(self.part("answers").questions(answers))
 
-    def _lost_to(self, inputs, options, results, row) -> str:
-        if "lost_to_style" not in results or results["per_sample"][self.score_key(results)][row] > 0:
-            return ""
-        lost = self.part("diagnosis").lost_to_style(self._numbered(inputs, row), np.zeros(1), self._protocol(options))
-        return next((style for style, count in lost.items() if count), "")
+    def _lost_to(self, inputs, options, results, rows) -> list[str]:
+        styles = [""] * len(rows)
+        if "lost_to_style" in results:
+            scores = np.array(results["per_sample"][self.score_key(results)][rows.start : rows.stop])
+            find = self.part("diagnosis").questions_lost_to_style
+            for style, found in find(self._numbered(inputs, rows), scores, self._protocol(options)).items():
+                for question in found.tolist():
+                    styles[question] = style
+        return styles
 
     def explain(self, inputs, options, results, row):
-        protocol, (prediction, references) = self._protocol(options), self._compared(inputs, options, row)
+        one = range(row, row + 1)
+        protocol, ((prediction, references),) = self._protocol(options), self._compared(inputs, options, one)
         score, matches = results["per_sample"][self.score_key(results)][row], references.count(prediction)
-        style = self._lost_to(inputs, options, results, row)
+        (style,) = self._lost_to(inputs, options, results, one)
         shown = {
             "prediction": Marked([(inputs.arguments["predictions"][row], "hit2" if score else "miss")]).html(),
             "as compared": Marked([(prediction, "hit2" if score else "miss")]).html(),

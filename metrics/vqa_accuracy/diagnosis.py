@@ -38,19 +38,25 @@ def lost_to_style(answers: Answers, accuracy: np.ndarray, protocol: Protocol) ->
     >>> lost_to_style(answers, np.zeros(2), resolve_protocol())["case"]
     1
     """
+    return {style: len(found) for style, found in questions_lost_to_style(answers, accuracy, protocol).items()}
+
+
+def questions_lost_to_style(answers: Answers, accuracy: np.ndarray, protocol: Protocol) -> dict[str, np.ndarray]:
+    """The questions that `lost_to_style` counts: style -> their numbers."""
     # With one annotator leave-one-out gives 0 whatever the style.
     can_score = (answers.sizes > 1) | (protocol.formula != "leave-one-out")
-    zeros = take(answers, np.flatnonzero((accuracy == 0) & can_score))
+    numbers = np.flatnonzero((accuracy == 0) & can_score)
+    zeros = take(answers, numbers)
     near = np.flatnonzero(_look_alike(zeros, protocol))
     is_raw = unanimous(zeros, protocol.normalization)
     left = np.arange(len(zeros.sizes))
-    counts = {}
+    lost = {}
     for style, (lifts, needs_near) in _LIFTS.items():
         tried = np.intersect1d(left, near, assume_unique=True) if needs_near else left
         lifted = tried[lifts(take(zeros, tried), is_raw[tried], protocol)]
-        counts[style] = len(lifted)
+        lost[style] = numbers[lifted]
         left = np.setdiff1d(left, lifted, assume_unique=True)
-    return counts
+    return lost
 
 
 def _has_match(answers: Answers) -> np.ndarray:

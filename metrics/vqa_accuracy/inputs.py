@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
 
-from ._shared import as_list, as_lists, describe
+from ._shared import as_item, as_items, as_list, as_lists, describe, looks_swapped
 
 
 def group_answers(predictions, references) -> tuple[list, list[list]]:
@@ -49,6 +49,10 @@ def check_answers(predictions, references) -> tuple[list, list[list]]:
     """
     predictions, references = group_answers(predictions, references)
     kind = int if is_id(predictions[0]) else str
+    if isinstance(predictions[0], list | tuple):
+        single = [group[0] if len(group) == 1 else group for group in references]
+        raise TypeError(f"predictions[0] is {describe(predictions[0])}, expected str or int, one answer per "
+                        f"question{looks_swapped(single)}")  # fmt: skip
     predictions = _items(predictions, kind, "predictions[{}]")
     groups = [_items(_answers(group, i), kind, f"references[{i}][{{}}]") for i, group in enumerate(references)]
     return predictions, groups
@@ -81,7 +85,7 @@ def check_labels(labels, count: int, place: str) -> list[str] | None:
     """
     if labels is None:
         return None
-    labels = as_list(labels, place)
+    labels = as_items(labels, place)
     if len(labels) != count:
         raise ValueError(f"{place} has {len(labels)} items, expected {count} (one per prediction)")
     return _items(labels, str, place + "[{}]")
@@ -104,6 +108,7 @@ def _items(items: Sequence, kind: type, place: str) -> list:
 
 
 def _item(item, kind: type, place: str):
+    item = as_item(item, place)
     if isinstance(item, str) if kind is str else is_id(item):
         return kind(item)
     mixed = " (answers are all strings or all ids)" if is_id(item) or isinstance(item, str) else ""
@@ -122,5 +127,6 @@ def _answers(group: list, number: int) -> list:
     """Answers of one question, taken out of their annotation dicts where they are in some."""
     for i, item in enumerate(group):
         if isinstance(item, dict) and "answer" not in item:
-            raise TypeError(f"references[{number}][{i}] is {describe(item)}, expected a dict with the key 'answer'")
+            raise TypeError(f"references[{number}][{i}] is a dict with the keys {list(item)}, expected 'answer' among "
+                            "them")  # fmt: skip
     return [item["answer"] if isinstance(item, dict) else item for item in group]

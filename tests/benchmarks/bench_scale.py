@@ -96,12 +96,12 @@ def shared_memory(pids: list[int]) -> int:
 
 
 def is_worker(pid: int) -> bool:
-    """Whether a process does the work: an actor of Ray, or a process of datasets, which is a fork of the first."""
+    """Whether a process does the work: an actor of Ray, or a process of the engine datasets."""
     try:
         text = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     except OSError:
         return False
-    return "ray::MapWorker" in text or "--contender" in text
+    return "ray::_Worker" in text or "scale.processes" in text
 
 
 def prepare(metric: str, engine: str | None, num_workers: int, folder: str):

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metrics.cider import packed_vectors
 from metrics.cider import reward as module
 from metrics.cider.document_frequencies import DocumentFrequencies
 from metrics.cider.reward import CiderReward
@@ -128,7 +129,8 @@ def test_what_is_kept_stays_bounded_and_changes_nothing(monkeypatch):
 
 
 def test_many_tokens(monkeypatch):
-    monkeypatch.setattr(module, "_BITS", 8)
+    for where in (module, packed_vectors):
+        monkeypatch.setattr(where, "BITS", 8)
     monkeypatch.setattr(module, "_MOST_TOKENS", 100)
     general = []
     original = CiderReward._general_similarity
@@ -220,6 +222,45 @@ def test_the_call_of_trl():
     assert reward(completions=parts, **beside) == wanted
 
 
+CALL = {"role": "assistant", "content": None, "tool_calls": [{}]}
+TOOL = {"role": "tool", "content": "a cat sits on a mat"}
+AGENTS = {
+    "tool call": ([CALL], ""),
+    "tool call without content": ([{"role": "assistant", "tool_calls": [{}]}], ""),
+    "nothing": ([], ""),
+    "tool speaks last": ([{"role": "assistant", "content": "a cat"}, TOOL], "a cat"),
+    "answer after the tool": ([CALL, TOOL, {"role": "assistant", "content": "a dog"}], "a dog"),
+    "call after the answer": ([{"role": "assistant", "content": "a cat"}, TOOL, CALL], ""),
+    "parts": ([{"role": "assistant", "content": [{"type": "image"}, {"text": "a "}, {"text": "cat"}]}, TOOL], "a cat"),
+    "no role": ([{"content": "a cat"}], "a cat"),
+}
+
+
+@pytest.mark.parametrize("messages, text", AGENTS.values(), ids=AGENTS)
+def test_what_an_agent_says_is_the_assistants_text(messages, text):
+    reward = CiderReward(TABLE)
+    found = reward(completions=[messages, "a dog"], references=[["a cat sits on a mat", "a dog"], ["a dog"]])
+    assert found == reward(completions=[text, "a dog"], references=[["a cat sits on a mat", "a dog"], ["a dog"]])
+    assert (found[0] == 0.0) == (text == "")
+
+
+@pytest.mark.parametrize("gaps", [[1], [0, 2], [0, 1, 2]], ids=str)
+def test_rows_of_other_tasks_have_no_reward(gaps):
+    reward, wanted = CiderReward(TABLE), expected(CANDIDATES[:3], REFERENCES[:3])
+    references = [None if i in gaps else group for i, group in enumerate(REFERENCES[:3])]
+    found = reward(completions=[CANDIDATES[0], [{"role": "assistant", "content": CANDIDATES[1]}], CANDIDATES[2]],
+                   references=references)  # fmt: skip
+    assert [value is None for value in found] == [i in gaps for i in range(3)]
+    assert all(value is None or value == pytest.approx(wanted[i], abs=1e-12) for i, value in enumerate(found))
+
+
+def test_rows_of_other_tasks_among_ids():
+    reward = CiderReward(ID_TABLE, tokenizer="none", end_token=END)
+    ids = [[5, 6, 7, END], [1], []]
+    found = reward(completions=["", "", ""], completion_ids=ids, references=[ID_TRAINING[0], None, ID_TRAINING[0]])
+    assert found == [reward(completion_ids=ids[:1], references=ID_TRAINING[:1])[0], None, 0.0]
+
+
 def test_pickled_for_another_process(tmp_path):
     reward = CiderReward(TABLE)
     wanted = reward.scores(CANDIDATES, REFERENCES).tolist()
@@ -261,14 +302,21 @@ def test_no_table():
 
 @pytest.mark.parametrize("completions, references, error, message", [
     (["a", 5], [["a"]] * 2, TypeError, r"completions\[1\] is int 5, expected str or a list of chat messages"),
-    ([[{"role": "assistant"}]], [["a"]], TypeError, r"completions\[0\] is list"),
+    ([[{"role": "assistant"}]], [["a"]], TypeError, r"last message in completions\[0\] is dict .* expected a content"),
+    (["a", [{"role": "user", "content": "b"}]], [["a"]] * 2, TypeError,
+     r"completions\[1\] has messages of \['user'\], expected one of 'assistant'"),
+    ([[{"role": "assistant", "content": ["a"]}]], [["a"]], TypeError, r"completions\[0\] is dict .* list of parts"),
+    (["a", ["b"]], [["a"]] * 2, TypeError, r"completions\[1\] is list \['b'\], expected str or a list of chat"),
+    (["a", None], [["a"], None], TypeError, r"completions\[1\] is None"),
+    (["a", "b"], [None], ValueError, "2 predictions and 1 references"),
     (None, [["a"]], TypeError, "completions is None"),
     (["a"], [["a"], ["b"]], ValueError, "1 predictions and 2 references"),
     ([], [], ValueError, "is empty, expected at least one completion"),
     (["a"] * 80, [["a"]] * 70 + [["b", 7]] + [["a"]] * 9, TypeError, r"references\[70\]\[1\] is int 7, expected str"),
     (["a"] * 80, [["a"]] * 70 + [[]] + [["a"]] * 9, ValueError, r"references\[70\] is an empty list"),
     (["a"] * 80, [["a"]] * 70 + [[["x"]]] + [["a"]] * 9, TypeError, r"references\[70\]\[0\] is list"),
-    (["a"] * 2, [["a"], None], TypeError, "is None"),
+    (["a"] * 3, [["a"], None, [None]], TypeError, r"references\[2\]\[0\] is None"),
+    (["a"] * 3, [None, None, ["b", 7]], TypeError, r"references\[2\]\[1\] is int 7, expected str"),
     (["a"] * 2, [["a"], [{}]], TypeError, r"references\[1\]\[0\] is dict"),
     (["a"] * 2, [[[1, 2]]] * 2, TypeError, r"is list \[1, 2\], expected str with tokenizer=ptb"),
 ])  # fmt: skip

@@ -374,6 +374,23 @@ def test_pictures_are_found_and_embedded(gallery, tmp_path):
     assert page.count(base64.b64encode(DOT).decode()) == 3
 
 
+def test_a_folder_without_one_picture_of_the_set(gallery, tmp_path, capsys):
+    folder, content = gallery
+    content["images"][5]["file_name"] = "a\0.png"
+    content["images"][4]["file_name"] = "a" * 5000 + ".png"
+    references = write(tmp_path / "references.json", content)
+    for path in folder.iterdir():
+        path.unlink()
+    for name, found in ((None, "none"), ("of_others_19.png", "1 picture (of_others_19.png)")):
+        if name:
+            (folder / name).write_bytes(DOT)
+        options = ["--html", str(tmp_path / "out.html"), "--images", str(folder)]
+        assert compare(GOOD, PLAIN, options=options, metrics=["cider"], references=references) == 2
+        message = f"{folder} has no picture of the 8 image ids (1, 2 and 6 more); it holds {found}, expected"
+        assert message in capsys.readouterr().err
+    assert not (tmp_path / "out.html").exists()
+
+
 @pytest.mark.parametrize("file_name", ["../secret.png", "link.png", "absolute"])
 def test_pictures_never_come_from_outside_the_folder(file_name, gallery, tmp_path, capsys):
     folder, content = gallery
@@ -499,3 +516,12 @@ def test_coco_demo_against_a_degraded_copy(shared, tmp_path):
             assert other["difference_interval"][1] < 0
         # The intervals overlap: only the pairing shows the smaller difference.
         assert others[0]["confidence_interval"][1] > same["confidence_interval"][0]
+
+
+def test_systems_whose_ids_never_meet_show_two_of_each(tmp_path, capsys):
+    captions = {number: [{"image_id": i, "caption": "a cat"} for i in range(number, number + 3)] for number in (1, 7)}
+    files = [write(tmp_path / f"{number}.json", content) for number, content in captions.items()]
+    references = write(tmp_path / "references.json", [row for content in captions.values() for row in content])
+    assert compare(*files, references=references, options=["--allow-missing"]) == 2
+    assert f"have no image_id in common: {files[0]} has 1, 2 and 1 more, {files[1]} has 7, 8 and 1 more" in (
+        capsys.readouterr().err)  # fmt: skip

@@ -83,7 +83,7 @@ WRONG = {
     "missing": (GOOD[:1], GOOD, "no caption for 1 image id (2)"),
     "unknown": (GOOD, GOOD[:1], "no caption for 1 image id (2)"),
     "duplicate": (GOOD + [{"image_id": "1", "caption": "c"}], GOOD, "more than one caption for 1 image id (1)"),
-    "no overlap": ([{"image_id": 9, "caption": "a"}], GOOD[:1], "no caption for"),
+    "no overlap": ([{"image_id": 9, "caption": "a"}], GOOD[:1], "no image id in common: "),
     "not json": ("{", GOOD, "is not a JSON file"),
     "no annotations": (GOOD, {"images": []}, "expected annotations among the keys"),
     "not a list": (GOOD, {"annotations": 5}, "expected a list"),
@@ -156,3 +156,21 @@ def test_coco_demo_files(shared, tmp_path):
     assert results["cider"]["cider"] == pytest.approx(0.5998952026835711, abs=1e-9)
     assert [results["bleu4"][f"bleu{n}"] for n in (1, 2, 3, 4)] == pytest.approx(
         [0.579400, 0.404391, 0.278536, 0.190829], abs=1e-6)
+
+
+def test_ids_that_never_meet_show_two_of_each_file(tmp_path, capsys):
+    predictions = [{"image_id": f"COCO_{i}.jpg", "caption": "a cat"} for i in range(4)]
+    files = [tmp_path / "predictions.json", tmp_path / "references.json"]
+    for path, content in zip(files, (predictions, {"1": ["a cat"], "2": ["a cat"]})):
+        path.write_text(json.dumps(content))
+    for more in ([], ["--allow-missing"]):
+        assert main(["score", "cider", "--predictions", str(files[0]), "--references", str(files[1]), *more]) == 2
+        assert (f"have no image id in common: {files[0]} has COCO_0.jpg, COCO_1.jpg and 2 more, {files[1]} has 1, 2\n"
+                in capsys.readouterr().err)  # fmt: skip
+    for path in files:
+        path.write_text("[]")
+    assert main(["score", "cider", "--predictions", str(files[0]), "--references", str(files[1])]) == 2
+    assert f"in common: {files[0]} has none, {files[1]} has none" in capsys.readouterr().err
+    files[0].write_text(json.dumps([{"id": 1, "caption": "a cat"}]))
+    assert main(["score", "cider", "--predictions", str(files[0]), "--references", str(files[1])]) == 2
+    assert "[0] has the keys ['id', 'caption'], expected a dict with image_id and caption" in capsys.readouterr().err

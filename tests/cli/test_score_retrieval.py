@@ -12,6 +12,7 @@ from metrics.recall_at_k.scoring import sample_statistics, score
 
 RNG = np.random.default_rng(0)
 IMAGES, TEXTS = (RNG.standard_normal((size, 8)).astype(np.float32) for size in (4, 9))
+HUGE = "1" + "0" * 20
 REFERENCES = [[0, 1], [2, 3, 4], [5, 6], [7, 8]]
 
 
@@ -98,6 +99,16 @@ def test_backward_references(files):
     (["--similarity", "S.npy", "--references", "dict.json"], "holds dict, expected a list"),
     (["--similarity", "S.npy", "--references", "ids.json", "--k", "0"], "k is 0"),
     (["--similarity", "S.npy", "--references", "ids.json", "--folds", "3"], "folds is 3 for 4 items"),
+    (["--similarity", "S.npy", "--references", "ids.json", "--k", HUGE], "k is 100000000000000000000, expected"),
+    (["--similarity", "S.npy", "--references", "ids.json", "--folds", HUGE], "folds is 100000000000000000000"),
+    (["--similarity", "S.npy", "--references", "ids.json", "--confidence-level", "0.9", "--n-resamples", HUGE],
+     "n_resamples is 100000000000000000000, expected at most 10000000"),
+    (["--similarity", "S.npy", "--references", "ids.json", "--confidence-level", "nan"], "confidence_level is nan"),
+    (["--similarity", "S.npy", "--references", "ids.json", "--engine", "datasets", "--num-workers", "-3"],
+     "num_workers is -3, expected an integer of at least 1"),
+    (["--similarity", "S.npy", "--references", "ids.json", "--engine", "ray", "--num-gpus", "nan"],
+     "num_gpus is nan, expected a number of at least 0"),
+    (["--similarity", "S.npy", "--references", "ids.json", "--exclude-self"], "the sides have 4 and 9 items"),
     (["--similarity", "objects.npy"], "objects.npy is no readable .npy file"),
 ])
 def test_errors_end_with_code_2(files, monkeypatch, capsys, options, message):
@@ -156,3 +167,24 @@ def test_safetensors_that_end_too_early(tmp_path):
     safetensors(tmp_path / "x.safetensors", {"x": ("BOOL", IMAGES)})
     with pytest.raises(ValueError, match="expected a tensor of numbers"):
         open_array(path)
+
+
+def test_items_among_themselves_in_one_file_and_in_shards(tmp_path):
+    vectors = RNG.integers(-2, 3, (12, 4)).astype(np.float32)
+    references = [[j for j in range(12) if j % 4 == i % 4] * 2 for i in range(12)]
+    (tmp_path / "ids.json").write_text(json.dumps(references))
+    np.save(tmp_path / "V.npy", vectors)
+    for number, part in enumerate(np.split(vectors, [5, 6])):
+        np.save(tmp_path / f"part{number}.npy", part)
+    statistics = sample_statistics(None, references, vectors, vectors, fraction_at=[1, 3], exclude_self=True)
+    expected = score(statistics, [1, 3], recall_fraction=True)
+    intervals = []
+    for name in ("V.npy", "part*.npy"):
+        files = ["--image-embeddings", tmp_path / name, "--text-embeddings", tmp_path / name]
+        assert run(tmp_path, *files, "--references", tmp_path / "ids.json", "--exclude-self", "--k", 1, 3,
+                   "--recall-fraction", "--confidence-level", 0.9, "--n-resamples", 50) == 0  # fmt: skip
+        found = result(tmp_path)
+        assert {key: found[key] for key in expected} == pytest.approx(expected)
+        assert found["signature"].endswith("|no_correct:skip|exclude_self:yes|refs:2|v:0.1.0")
+        intervals.append(found["confidence_interval"])
+    assert intervals[0] == intervals[1]

@@ -108,8 +108,12 @@ def test_textvqa_annotations_without_answer_types(shared, tmp_path, capsys):
     ([*RESULTS[:2], {"question_id": True, "answer": "x"}], "1 question id (True)"),
     ([*RESULTS[:2], {"question_id": [2], "answer": "x"}], "1 question id ([2])"),
     ([*RESULTS[:2], {"question_id": 2, "answer": 5}], "an answer that is not a string for 1 question id (2)"),
-    ([*RESULTS[:2], {"question_id": 2}], "an answer that is not a string for 1 question id (2)"),
-    ([*RESULTS[:2], {"answer": "x"}], "expected a dict with question_id"),
+    ([*RESULTS[:2], {"question_id": 2, "text": "x"}],
+     "no key 'answer' (the first row has the keys ['question_id', 'text']) for 1 question id (2)"),
+    ([*RESULTS[:2], {"questionId": 2, "answer": "x"}],
+     "[2] has the keys ['questionId', 'answer'], expected a dict with question_id"),
+    ([{**row, "question_id": str(row["question_id"])} for row in RESULTS],
+     "annotations.json are (1, 2): 3 question ids ('3', '1', '2')"),
     ({"1": "yes"}, "expected a list"),
 ])
 def test_submission_check(tmp_path, capsys, results, message):
@@ -186,3 +190,15 @@ def test_stems(tmp_path, capsys):
     assert json.loads(out.read_text())["vqa_accuracy"]["vqa_accuracy"] == 0
     assert score(files, "--measure", "anls", "--stem") == 2
     assert "anls has its own way to compare" in capsys.readouterr().err
+
+
+def test_ids_that_never_meet_show_two_of_each_file(tmp_path, capsys):
+    results = [{**row, "question_id": row["question_id"] + 70} for row in RESULTS]
+    files = write(tmp_path, results)
+    assert score(files, "--allow-missing") == 2
+    assert (f"have no question id in common: {files[0]} has 73, 71 and 1 more, {files[1]} has 1, 2 and 1 more"
+            in capsys.readouterr().err)  # fmt: skip
+    questions = tmp_path / "questions.json"
+    questions.write_text(json.dumps({"questions": [{"question_id": f"q{i}"} for i in range(3)]}))
+    assert score(write(tmp_path), "--questions", str(questions)) == 2
+    assert "questions.json has 'q0', 'q1' and 1 more, the annotations has 1, 2 and 1 more" in capsys.readouterr().err

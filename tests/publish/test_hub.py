@@ -78,6 +78,34 @@ def test_export_twice_and_into_a_foreign_folder(tmp_path, capsys):
     assert "bleu4 holds notes.txt, expected an empty folder or an earlier export" in capsys.readouterr().err
 
 
+def test_no_file_of_others_is_overwritten(tmp_path, capsys):
+    folder = tmp_path / "cider"
+    folder.mkdir()
+    for name in ("README.md", "requirements.txt", "cider.py", "_shared.py"):
+        (folder / name).write_text("mine")
+        assert main(["export", "cider", str(tmp_path)]) == 2
+        assert f"cider holds {name}, expected an empty folder or an earlier export" in capsys.readouterr().err
+        assert [path.name for path in folder.iterdir()] == [name] and (folder / name).read_text() == "mine"
+        (folder / name).unlink()
+    export("cider", tmp_path)
+    (folder / "README.md").write_text("---\ntitle: My own\n---\n")
+    assert main(["export", "cider", str(tmp_path)]) == 2
+    assert "cider holds README.md" in capsys.readouterr().err
+
+
+def test_an_export_is_written_anew(tmp_path):
+    folder = export("cider", tmp_path)
+    texts = space_texts("cider")
+    # By another version, or broken off.
+    for path in folder.iterdir():
+        path.write_text(path.read_text(encoding="utf-8") + "\nolder\n", encoding="utf-8")
+    assert export("cider", tmp_path) == folder
+    for name in list(texts)[::2]:
+        (folder / name).unlink()
+    export("cider", tmp_path)
+    assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == texts
+
+
 def test_examples_name_the_space():
     texts = space_texts("cider", "someone/cider")
     assert all('evaluate.load("someone/cider")' in texts[file] for file in ("README.md", "cider.py"))

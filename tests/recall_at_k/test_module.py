@@ -177,3 +177,14 @@ def test_a_matrix_does_not_become_python_objects(metric):
     found = metric.compute()
     assert time.perf_counter() - start < 5
     assert found == metric.compute(predictions=matrix, references=references)
+
+
+@pytest.mark.parametrize("ids, message", [
+    ({"image_ids": [5, 1 << 63], "text_ids": [0, 1]}, r"image_ids\[1\] is int 9223372036854775808, expected"),
+    ({"image_ids": [5, 6], "text_ids": [-(10**20), 1]}, r"text_ids\[0\] is int -1000.*, expected an integer of"),
+    ({"image_ids": ["a", "b"], "text_ids": ["a", "\udfff"]}, r"text_ids\[1\] is str '\\udfff', expected Unicode text"),
+])  # fmt: skip
+def test_ids_that_arrow_cannot_hold_are_named(metric, ids, message):
+    with pytest.raises(ValueError, match=message):
+        metric.add_batch(image_embeddings=np.eye(2), text_embeddings=np.eye(2), **ids)
+    assert metric.writer is None

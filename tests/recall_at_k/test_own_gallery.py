@@ -254,7 +254,7 @@ def test_wrong_use_is_named(metric, shape, options, message):
 def test_ids_that_never_meet_are_shown(metric):
     metric.add_batch(image_embeddings=np.eye(3), text_embeddings=np.eye(3), image_ids=["a", "b", "c"],
                      text_ids=["1", "2", "3"])  # fmt: skip
-    with pytest.raises(ValueError, match="no id is on both sides: image_ids begin with 'a', 'b' and text_ids"):
+    with pytest.raises(ValueError, match="image_ids begin with 'a', 'b' and text_ids with '1', '2', expected one id"):
         metric.compute(exclude_self=True)
     metric.reset()
 

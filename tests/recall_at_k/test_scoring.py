@@ -287,6 +287,7 @@ def test_directions():
     ({"k": [1, 2.5]}, "k is 2.5"),
     ({"k": []}, "k is empty"),
     ({"k": "5"}, "k is '5'"),
+    ({"k": [1, 10**20]}, "k is 100000000000000000000, expected at most 2\\*\\*53"),
     ({"ties": "index"}, "ties is 'index', expected one of expected, pessimistic, optimistic"),
     ({"no_correct": "drop"}, "no_correct is 'drop'"),
     ({"query_name": "t"}, "expected two names"),

@@ -12,7 +12,7 @@ from metrics.scale.batches import BatchStatistics
 from metrics.scale.engines import pick
 from metrics.scale.shards import score_shards
 from tests.scale.test_retrieval import same, shards, texts_of_images
-from tests.sharding import DiesOnce, answers, assert_same_scores, captions, columns, cut, whole_scores, write_parquet
+from tests.sharding import answers, assert_same_scores, captions, columns, cut, whole_scores, write_parquet
 
 datasets = pytest.importorskip("datasets")
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,28 +112,6 @@ def test_retrieval_in_two_processes():
     sides = {"image_embeddings": shards(images, 2), "text_embeddings": shards(texts, 3)}
     found = retrieval.sample_statistics(**sides, **options, engine=pick("datasets", 2))
     same(found, scoring.sample_statistics(image_embeddings=images, text_embeddings=texts, **options))
-
-
-def test_a_process_that_dies(tmp_path):
-    rows = captions(40)
-    paths = [write_parquet(shard, tmp_path / f"{i}.parquet") for i, shard in enumerate(cut(rows, 4))]
-
-    def dying(work, items):
-        return pick("datasets", 2)(DiesOnce(work, paths[2], tmp_path / "died"), items)
-
-    found = score_shards(BatchStatistics("bleu4"), paths, str(tmp_path), dying)
-    assert (tmp_path / "died").exists()
-    assert_same_scores(found.score(), whole_scores("bleu4", rows))
-
-
-def test_a_process_that_always_dies():
-    with pytest.raises(RuntimeError, match="died"):
-        list(pick("datasets", 2)(_Ends(), ["a", "b"]))
-
-
-class _Ends:
-    def __call__(self, item):
-        os._exit(1)
 
 
 PROGRAM = """

@@ -1,5 +1,8 @@
 """Statistics and scores on Ray: a cluster of two workers on this machine."""
 
+import os
+import time
+
 import numpy as np
 import pytest
 
@@ -8,9 +11,26 @@ from metrics.recall_at_k import scoring as recall_at_k
 from metrics.scale import retrieval
 from metrics.scale.batches import BatchStatistics, join
 from metrics.scale.engines import pick
+from metrics.scale.pools import DEATHS, ItemsLost
 from metrics.scale.shards import ShardWork, score_shards
 from tests.scale.test_retrieval import same, shards, texts_of_images
-from tests.sharding import DiesOnce, answers, assert_same_scores, captions, columns, cut, whole_scores, write_parquet
+from tests.sharding import (
+    DiesAlways,
+    DiesOnce,
+    KillsOne,
+    Prints,
+    Slow,
+    answers,
+    assert_same_scores,
+    captions,
+    columns,
+    cut,
+    processes_below,
+    whole_scores,
+    write_jsonl,
+    write_parquet,
+)
+from tests.stress import rounds
 from tests.tiny_models import TEXTS
 
 pytest.importorskip("ray.data")
@@ -82,6 +102,32 @@ def test_cider_with_a_worker_that_dies_and_a_corrupt_shard(tmp_path):
     found = score_shards(BatchStatistics("cider"), paths, str(kept), pick("ray", 2))
     assert_same_scores(found.score(), whole_scores("cider", rows))
     assert {file: file.stat().st_mtime_ns for file in made} == made
+
+
+@pytest.mark.stress
+def test_random_kills_of_actors(tmp_path):
+    paths = [write_jsonl(rows, tmp_path / f"{i:02}.jsonl") for i, rows in enumerate(cut(captions(60), 12))]
+    statistics_of = Slow("bleu4", keep=["id"])
+    kept = [tmp_path / str(seed) for seed in range(-1, rounds(2, 25))]
+    for folder in kept:
+        folder.mkdir()
+    expected = score_shards(statistics_of, paths, str(kept[0]), batch_rows=4)
+    for seed, folder in enumerate(kept[1:]):
+        started = time.monotonic()
+        with KillsOne(lambda: processes_below(os.getpid(), "ray::_Worker"), folder, seed, len(paths) - 2) as kills:
+            found = score_shards(statistics_of, paths, str(folder), pick("ray", 2), batch_rows=4)
+        assert kills.killed and time.monotonic() - started < 60
+        assert found.score() == expected.score()
+        assert found.statistics["id"].tolist() == expected.statistics["id"].tolist()
+        assert sorted(os.listdir(folder)) == sorted(os.listdir(kept[0]))
+
+
+def test_an_item_that_kills_its_workers_and_an_error_of_the_work():
+    with pytest.raises(ItemsLost, match=f"item 1: the worker that was at it died {DEATHS} times") as lost:
+        list(pick("ray", 1)(DiesAlways(str.upper, "b"), ["a", "b", "c"]))
+    assert list(lost.value.reasons) == [1]
+    with pytest.raises(LookupError, match="what the work says"):
+        list(pick("ray", 1)(Prints(), ["wrong"]))
 
 
 def test_a_ray_dataset(tmp_path):

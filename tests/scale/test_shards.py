@@ -2,6 +2,7 @@
 
 import os
 import random
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ from metrics.files.rows import expand, read_batches
 from metrics.files.statistics import from_table, read_statistics, to_table, write_rows
 from metrics.scale.batches import BatchStatistics
 from metrics.scale.engines import pick, serial
-from metrics.scale.shards import ShardWork, score_shards, shard_folder
+from metrics.scale.frequencies import BatchFrequencies
+from metrics.scale.shards import ShardsFailed, ShardWork, score_shards, shard_folder
 from tests.sharding import answers, assert_same_scores, captions, cut, whole_scores, write_jsonl, write_parquet
 
 pytest.importorskip("pyarrow")
@@ -140,15 +142,61 @@ def test_one_image_is_no_corpus(tmp_path):
         score_shards(BatchStatistics("cider"), write([captions(1), []], tmp_path), str(tmp_path))
 
 
-def test_an_error_of_the_code_is_not_hidden(tmp_path):
-    class Broken(BatchStatistics):
-        def with_encoder(self):
-            raise KeyError("code")
+class Panic(BaseException):
+    """As Rust's panics reach Python."""
 
-    (path,) = write([captions(3)], tmp_path)
-    with pytest.raises(KeyError):
-        ShardWork(Broken("bleu4"), str(tmp_path))(path)
-    assert not list(tmp_path.glob("*.part"))
+
+ERRORS = (
+    RecursionError("too deep"), MemoryError(), KeyError("row"), OverflowError("too large"), zlib.error("Error -3"),
+    UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), AssertionError(), StopIteration("over"),
+    ImportError("no module named x"), ArithmeticError("two\nlines"), Panic("in Rust"), RuntimeError("CUDA"),
+)  # fmt: skip
+
+
+class Wrong(BatchStatistics):
+    """Meets an error in each shard but the last, and an error of another place in each."""
+
+    def __call__(self, batch):
+        number = batch["id"][0].as_py() if hasattr(batch["id"][0], "as_py") else batch["id"][0]
+        if number < len(ERRORS):
+            raise ERRORS[number]
+        return super().__call__(batch)
+
+
+def test_any_error_of_a_shard_is_a_sentence_and_the_others_are_kept(tmp_path):
+    paths = write([[{**row, "id": number}] for number, row in enumerate(captions(len(ERRORS) + 2))], tmp_path / "in")
+    statistics_of, kept = Wrong("bleu4", keep=["id"]), tmp_path / "kept"
+    kept.mkdir()
+    work = ShardWork(statistics_of, str(kept))
+    for number, error in enumerate(ERRORS):
+        text = work(paths[number]).error
+        assert "\n" not in text and text.startswith(paths[number])
+        assert type(error).__name__ in text or isinstance(error, UnicodeDecodeError)
+    with pytest.raises(ShardsFailed, match=rf"\(2 of {len(paths)} shards are done\)"):
+        score_shards(statistics_of, paths, str(kept))
+    assert len(list(kept.iterdir())) == 2
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_who_stops_a_run_is_no_error_of_a_shard(stop, tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "ERRORS", (stop,))
+    (path,) = write([[{**captions(1)[0], "id": 0}]], tmp_path / "in")
+    with pytest.raises(stop):
+        score_shards(Wrong("bleu4", keep=["id"]), [path], str(tmp_path))
+    assert [child.name for child in tmp_path.iterdir()] == ["in"]
+
+
+def test_hostile_lines_stop_no_other_shard(tmp_path):
+    row = '{"prediction": "a cat", "references": %s}\n'
+    lines = [row % ("[" * 100000), row % '["a"], "references": ["b"]', "\udcff\0\n", row % '["a cat"]']
+    paths = [str(tmp_path / f"{number}.jsonl") for number in range(len(lines))]
+    for path, line in zip(paths, lines):
+        Path(path).write_bytes(line.encode(errors="surrogateescape" if "\udcff" in line else "strict"))
+    work = ShardWork(BatchFrequencies(), str(tmp_path))
+    found = [work(path).error for path in paths]
+    assert found[-1] is None
+    assert all(path in error and "\n" not in error for path, error in zip(paths, found[:-1])), found
+    assert len(list(tmp_path.glob("*.npz"))) == 1 and not list(tmp_path.glob("*.part"))
 
 
 def test_patterns(tmp_path):

@@ -50,7 +50,6 @@ WRONG_ITEMS = {
     "first-None": ([None, "a"], [["a"], ["b"]], r"predictions\[0\] is None, expected str in all items, or"),
     "first-int": ([5, "a"], [["a"], ["b"]], r"predictions\[0\] is int 5, expected str in all items, or"),
     "first-bytes": ([b"a", "a"], [["a"], ["b"]], r"predictions\[0\] is bytes b'a', expected str in all items, or"),
-    "all-nested": ([["a"], ["b"]], [["a"], ["b"]], r"predictions\[0\]\[0\] is str 'a', expected int \(a token id\)"),
     "reference-None": (["a", "b"], [["a"], ["b", None]], r"references\[1\]\[1\] is None, expected str"),
     "reference-NaN": (["a", "b"], [["a", NAN], ["b"]], r"references\[0\]\[1\] is float nan, expected str"),
     "reference-int": (["a", "b"], [["a"], ["b", 3]], r"references\[1\]\[1\] is int 3, expected str"),
@@ -73,7 +72,13 @@ WRONG_ITEMS = {
     "reference-float-id": ([[1], [2]], [[[1]], [[2, 0.5]]], r"references\[1\]\[0\]\[1\] is float 0.5, expected int"),
     "reference-bool-id": ([[1], [2]], [[[1]], [2, False]], r"references\[1\]\[0\]\[1\] is bool False, expected int"),
     "None-id": ([[1], [None]], [[[1]], [[2]]], r"predictions\[1\]\[0\] is None, expected int \(a token id\)"),
-    "nested-ids": ([[[1]], [[2]]], [[[1]], [[2]]], r"predictions\[0\]\[0\] is list \[1\], expected int"),
+    "nested-ids": ([[[1]], [[2]]], [[[1]], [[2]]],
+                   r"predictions\[0\]\[0\] is list \[1\], expected one caption per prediction, not a list of them$"),
+    "nested-texts": ([["a"], ["b"]], [["a"], ["b"]],
+                     r"predictions\[0\]\[0\] is str 'a', expected one caption per prediction, not a list of them$"),
+    "nested-later": ([[], ["b"]], [[[1]], [[2]]], r"predictions\[1\]\[0\] is str 'b', expected one caption per"),
+    "swapped": ([["a", "c"], ["b"]], ["a", "b"], r"not a list of them \(references are single ones: are the two"),
+    "swapped-ids": ([[[1], [3]], [[2]]], [[1], [2]], r"\(references are single ones: are the two swapped\?\)"),
     "reference-nested-ids": ([[1], [2]], [[[[1]]], [[2]]], r"references\[0\]\[0\]\[0\] is list \[1\], expected int"),
 }
 
@@ -387,6 +392,45 @@ def test_combine_takes_batches(load_metric):
     assert both.compute() == expected
 
 
+SAMPLES = {
+    "cider": ("a cat", ["a cat", "the cat"]), "bleu4": ("a cat", ["a cat", "the cat"]),
+    "vqa_accuracy": ("two", ["two"] * 10), "entity_score": ("a cat", "the cat"), "recall_at_k": ([0.9, 0.1], [0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_one_sample_under_both_of_evaluates_names(name, load_metric):
+    metric, (prediction, references) = load_metric(name), SAMPLES[name]
+    metric.add(references=references, predictions=prediction)
+    metric.add(prediction=prediction, reference=references)
+    evaluate.combine([metric]).add(prediction=prediction, reference=references)
+    evaluate.combine([metric]).add(predictions=prediction, references=references)
+    assert len(metric) == 4
+    if name != "entity_score":
+        found = metric.compute()
+        metric.add_batch(predictions=[prediction] * 4, references=[references] * 4)
+        assert found == metric.compute()
+    for wrong, message in [({"prediction": prediction}, "reference is missing, expected one reference"),
+                           ({"references": references}, "prediction is missing"), ({}, "prediction is missing"),
+                           ({"prediction": prediction, "predictions": prediction, "reference": references},
+                            "prediction and predictions are both given, expected one prediction")]:  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            metric.add(**wrong)
+    metric.reset()
+
+
+def test_one_pair_of_embeddings(load_metric):
+    metric = load_metric("recall_at_k")
+    for number in (0, 1):
+        metric.add(image_embeddings=np.eye(2)[number], text_embeddings=np.eye(2)[number], image_ids=number,
+                   text_ids=number)  # fmt: skip
+    assert metric.compute()["rsum"] == 6.0
+    with pytest.raises(ValueError, match="image_ids stands beside a row of similarities, expected one of both"):
+        metric.add(prediction=[0.5], reference=0, image_ids=3)
+    with pytest.raises(ValueError, match="all four of them"):
+        metric.add(image_embeddings=[0.5, 1], image_ids=3)
+
+
 @pytest.mark.parametrize("value, text", [(None, "None"), (5, "int 5"), ("x" * 50, "str '" + "x" * 36 + "...")])
 def test_describe_is_short(value, text):
     assert describe(value) == text
@@ -426,3 +470,19 @@ def test_check_references_tells_texts_from_ids(references, expected):
 def test_check_references_refuses_what_check_captions_refuses(references, error):
     with pytest.raises(error, match="references"):
         check_references(references)
+
+
+ARROW = {
+    "ids": ([[1], [2, 1 << 63]], [[[1]], [[2]]], r"predictions\[1\]\[1\] is int 9223372036854775808, expected"),
+    "reference-ids": ([[1], [2]], [[[1]], [[2], [-(10**20)]]], r"references\[1\]\[1\]\[0\] is int -10000000000"),
+    "half-a-pair": (["a", "b \ud800"], [["a"], ["b"]], r"predictions\[1\] is str 'b \\ud800', expected Unicode text"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("predictions, references, message", ARROW.values(), ids=ARROW)
+def test_what_arrow_cannot_hold_is_a_value_error_that_names_it(metric, predictions, references, message):
+    with pytest.raises(ValueError, match=message):
+        metric.add_batch(predictions=predictions, references=references)
+    assert metric.writer is None
+    metric.add_batch(predictions=[[1], [(1 << 63) - 1]], references=[[[1]], [[-(1 << 63)]]])
+    metric.reset()

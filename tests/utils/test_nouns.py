@@ -3,6 +3,8 @@
 import csv
 import json
 import random
+import time
+from itertools import product
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -12,6 +14,7 @@ from metrics.utils import nouns, perceptron_tagger
 from metrics.utils.nouns import entities, tokenize
 from metrics.utils.perceptron_tagger import PerceptronTagger
 from tests import tiny_models
+from tests.stress import rounds
 
 nltk = pytest.importorskip("nltk")
 
@@ -92,10 +95,49 @@ def test_tags_cross_sentences(shared, nltk_data):
 def test_a_small_vocabulary_gives_the_same(nltk_data, monkeypatch):
     monkeypatch.setattr(perceptron_tagger, "_MOST_WORDS", 12)
     monkeypatch.setattr(perceptron_tagger, "_TEXTS_AT_ONCE", 2)
+    monkeypatch.setattr(perceptron_tagger, "_MOST_PLACES", 20)
     tagger = PerceptronTagger(nltk.tag.perceptron.PerceptronTagger())
     tokens = [nltk.word_tokenize(text) for text in ODD_TEXTS]
     for _ in range(2):
         assert tagger.tag(tokens) == [[tag for _, tag in nltk.pos_tag(words)] for words in tokens]
+
+
+LONG = ["a", "A7", "é", "y", "ational", "a-", "-", "a.", "a,", "'", '"', "a'", "?", "cannot", "日", "a. ", "I. "]
+
+
+def seconds(text):
+    start = time.process_time()
+    entities([text])
+    return time.process_time() - start
+
+
+@pytest.mark.stress
+def test_long_words_take_linear_time(nltk_data):
+    """Eight times the text takes about eight times the processor's time (quadratic would be 64)."""
+    short = rounds(1_000, 8_000)
+    entities(["a dog"])
+    slow = {}
+    for piece, end in product(LONG, ["", ". a dog"][: rounds(1, 2)]):
+        texts = [piece * (size // len(piece)) + end for size in (short, 8 * short)]
+        # What is slow three times, not once on a busy machine.
+        if not any(seconds(texts[1]) < 20 * seconds(texts[0]) + 0.03 for _ in range(3)):
+            slow[piece + end] = list(map(seconds, texts))
+    assert slow == {}
+
+
+def test_long_words_are_those_of_nltk(nltk_data):
+    check([piece * 100 + end for piece in LONG for end in ("", ". a dog")])
+    check(["a" * 64_000, "a dog. " * 3 + "b" * 9_999])
+
+
+def test_a_long_text_beside_short_ones_is_tagged_alone(nltk_data, monkeypatch):
+    shapes, grid = [], PerceptronTagger._grid
+    monkeypatch.setattr(perceptron_tagger, "_MOST_PLACES", 10_000)
+    monkeypatch.setattr(PerceptronTagger, "_grid", lambda self, texts: shapes.append((len(texts), len(texts[0]))) or
+                        grid(self, texts))  # fmt: skip
+    texts = [["dog"] * 5_000, *[["a", "dog"]] * 300]
+    assert nouns._nltk_parts().tagger.tag(texts)[1] == ["DT", "NN"]
+    assert all(rows * words <= 10_000 for rows, words in shapes) and sum(rows for rows, _ in shapes) == 301
 
 
 def made_tagger(weights, tags):

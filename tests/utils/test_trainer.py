@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from metrics import names
 from metrics.utils import trainer
 from tests.utils.echo_trainer import CAPTIONS, REFERENCES, ROOT, WordTokenizer, evaluate_with, padded
 
@@ -280,8 +281,51 @@ def test_logits_become_ids(cider, library):
     assert shifted.tolist() == [[3, 1, -100], [0, 2, 1]]
     assert cider.preprocess_logits_for_metrics(logits).tolist() == ids.tolist()
     assert cider.preprocess_logits_for_metrics(make(ids), make(labels)).tolist() == ids.tolist()
-    with pytest.raises(ValueError, match=r"ids of shape \(2, 4\) and labels are \(2, 3\)"):
+    with pytest.raises(ValueError, match=r"ids of shape \(2, 4\) and labels are \(2, 3\), .*shift=True"):
         cider.preprocess_logits_for_metrics(logits, make(labels[:, :3]))
+    with pytest.raises(ValueError, match=r"ids of shape \(2, 3\) and labels are \(2, 4\)"):
+        cider.preprocess_logits_for_metrics(logits, make(np.pad(labels, [(0, 0), (0, 1)])), shift=True)
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_places_of_an_image_before_the_text_are_left_out(cider, library):
+    make, random = pytest.importorskip(library).asarray, np.random.default_rng(0)
+    ids, labels = random.integers(0, 9, (4, 12)), random.integers(0, 9, (4, 7))
+    labels[:, :2] = -100
+    found = cider.preprocess_logits_for_metrics(make(np.eye(9, dtype=np.float32)[ids]), make(labels), shift=True)
+    # As in GIT's loss: place 5 + t predicts label t + 1.
+    wanted = [[ids[row, 5 + t] if labels[row, t + 1] >= 0 else -100 for t in range(6)] for row in range(4)]
+    assert found.tolist() == wanted
+
+
+def test_the_option_called_tokenizer_is_reachable(cider, load_metric):
+    bleu4 = load_metric("bleu4")
+    texts = {"predictions": CAPTIONS, "references": REFERENCES}
+    for metric in (cider, bleu4):
+        found = metric.compute_metrics(TOKENIZER, {"c": REFERENCES}, "c", tokenizer="char")(batch(IDS))
+        assert found == trainer.plain_floats(metric.compute(**texts, tokenizer="char"))
+        assert found != trainer.plain_floats(metric.compute(**texts))
+    callback = cider.compute_metrics(tokenizer=TOKENIZER, references=REFERENCES, also=[(bleu4, {"tokenizer": "char"})])
+    found = callback(batch(IDS))
+    assert found["bleu4"] == bleu4.compute(**texts, tokenizer="char")["bleu4"]
+    assert found["cider"] == cider.compute(**texts)["cider"]
+    with pytest.raises(TypeError, match="tokenizer is None, expected a tokenizer or processor"):
+        cider.compute_metrics(references=REFERENCES, tokenizer="char")
+    with pytest.raises(TypeError, match="expected one model's tokenizer, and as tokenizer= the option of compute"):
+        cider.compute_metrics(TOKENIZER, REFERENCES, tokenizer=TOKENIZER)
+    with pytest.raises(TypeError, match="vqa_accuracy has no option 'tokenizer'"):
+        load_metric("vqa_accuracy").compute_metrics(TOKENIZER, REFERENCES, tokenizer="char")
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_option_of_compute_is_reachable(name, load_metric):
+    import inspect
+
+    metric = load_metric(name)
+    options = list(inspect.signature(metric._compute).parameters)[2:]
+    taken = [one.name for one in inspect.signature(metric.compute_metrics).parameters.values()
+             if one.kind is not one.POSITIONAL_ONLY]  # fmt: skip
+    assert not set(options) & set(taken)
 
 
 # Bad input
@@ -301,14 +345,16 @@ def test_a_row_without_references_is_named_before_training(cider, row, error, me
 @pytest.mark.parametrize("size", [3, 11])
 def test_more_predictions_than_rows(cider, size):
     callback = cider.compute_metrics(TOKENIZER, REFERENCES[:10])
-    with pytest.raises(ValueError, match=r"predictions\[10\] has no reference: 11 predictions came for 10 rows"):
+    message = r"predictions\[10\] has no reference: 11 predictions came for 10 rows .* DataParallel or the Distributed"
+    with pytest.raises(ValueError, match=message):
         in_batches(callback, IDS, size)
     assert in_batches(callback, IDS[:10], size)[-1]["cider"] > 0
 
 
 def test_fewer_predictions_than_rows(cider):
     callback = cider.compute_metrics(TOKENIZER, REFERENCES)
-    with pytest.raises(ValueError, match=r"references\[9\] has no prediction: 9 predictions came for 11 rows"):
+    message = r"references\[9\] has no prediction: 9 predictions came for 11 rows .* dataloader_drop_last=True"
+    with pytest.raises(ValueError, match=message):
         in_batches(callback, IDS[:9], 4)
     assert in_batches(callback, IDS, 4)[-1]["cider"] > 0
 
