@@ -156,15 +156,13 @@ class Cider(Checked, evaluate.Metric):
         """
         return DocumentFrequencies.from_pickle(path, num_images, tokenizer, end_token)
 
-    def reward(
-        self, document_frequencies, *options, references="references", cache_size=1 << 14, **named_options
-    ):
+    def reward(self, document_frequencies, *options, references="references", cache_size=1 << 14, **named_options):
         """A reward for training: one float per completion, as TRL's GRPOTrainer calls it, or None without references.
 
         Args:
             document_frequencies: A table of the training references, from `document_frequencies`.
-            options, named_options: variant, n, sigma, scale, tokenizer, stem and end_token, as in `compute`, and as the
-                table was made.
+            options, named_options: variant, n, sigma, scale, tokenizer, stem and end_token, as in `compute`, and as
+                the table was made.
             references: The dataset's column that holds the references.
             cache_size: Images whose references' vectors are kept.
 
