@@ -1,6 +1,6 @@
 """What the bootstrap and randomization keep of their promises on few samples, by simulation.
 
-`python -m tests.benchmarks.bench_few_samples [--sets 20000]` prints the table of the README in about a minute.
+`python -m tests.benchmarks.bench_few_samples [--sets 20000]` prints the table of docs/comparing.md in about a minute.
 """
 
 import argparse

@@ -255,7 +255,7 @@ def test_bootstrap_of_few_samples_is_why():
 
 
 def test_table_of_few_samples_is_what_the_simulation_finds():
-    text = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+    text = (Path(__file__).resolve().parents[2] / "docs/comparing.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \|((?: \d+ \|){7})$", text, re.MULTILINE)
     assert {int(samples) for samples, _ in rows} >= {5, 8, 20, 50}
     for samples, cells in rows:
