@@ -8,9 +8,11 @@ import numbers
 import numpy as np
 import os
 import re
+import signal
 import stat
 import struct
 import sys
+import threading
 import time
 import uuid
 import warnings
@@ -3922,14 +3924,29 @@ def written_whole(path: str | os.PathLike) -> Iterator[str]:
     folder, name = os.path.split(target)
     part = os.path.join(folder, f"{name[:_KEPT_OF_NAME]}.{uuid.uuid4().hex[:16]}.part")
     mode = _mode(target)
+    with _ending_in_order():
+        try:
+            yield part
+            _to_disk(part, mode)
+            os.replace(part, target)
+            _sync_folder(folder)
+        finally:
+            if os.path.exists(part):
+                os.remove(part)
+
+
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """Within, SIGTERM ends the program by SystemExit, where it would have ended it at once and left half a file."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
-        yield part
-        _to_disk(part, mode)
-        os.replace(part, target)
-        _sync_folder(folder)
+        yield
     finally:
-        if os.path.exists(part):
-            os.remove(part)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager

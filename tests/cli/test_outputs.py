@@ -5,9 +5,12 @@ import io
 import json
 import os
 import re
+import signal
+import subprocess
 import sys
 import threading
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +25,7 @@ from metrics.files.statistics import write_rows
 from metrics.utils.shown_text import brief, visible
 from metrics.utils.whole_files import write_text, written_whole
 
+ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "a\x1b]0;taken\x07\x9b2J\r\n\u202e\u2066b"
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -165,6 +169,39 @@ def test_a_pipe_is_written_to_as_it_is(tmp_path):
     write_text(tmp_path / "pipe", "a text")
     reader.join(timeout=10)
     assert found == ["a text"] and os.listdir(tmp_path) == ["pipe"]
+
+
+WRITER = """
+import sys, time
+from metrics.utils.whole_files import written_whole
+with written_whole(sys.argv[1]) as part, open(part, "w") as file:
+    file.write("half")
+    file.flush()
+    print("begun", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_who_is_stopped_leaves_no_half_file(number, tmp_path):
+    (tmp_path / "a").write_text("old")
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path / "a")], cwd=ROOT, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True) as process:  # fmt: skip
+        assert process.stdout.readline() == "begun\n"
+        assert len(os.listdir(tmp_path)) == 2
+        process.send_signal(number)
+        assert process.wait(timeout=30) == (143 if number == signal.SIGTERM else -number)
+    assert os.listdir(tmp_path) == ["a"] and (tmp_path / "a").read_text() == "old"
+
+
+def test_the_handler_of_signals_is_put_back(tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
+    write_text(tmp_path / "a", "")
+    assert signal.getsignal(signal.SIGTERM) is before
+    thread = threading.Thread(target=write_text, args=(tmp_path / "b", "of a thread"))
+    thread.start()
+    thread.join()
+    assert (tmp_path / "b").read_text() == "of a thread"
 
 
 def test_the_name_comes_last(tmp_path):
