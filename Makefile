@@ -66,6 +66,7 @@ demo-entity: $(VENV)/.entity
 
 lint: $(VENV)/.test
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/python -m metrics.publish.bundles --check
 
 test: lint

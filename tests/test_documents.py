@@ -64,8 +64,17 @@ def test_links_lead_somewhere(path):
 @pytest.mark.parametrize("path", CARDS, ids=lambda path: path.parent.name)
 def test_card_has_every_section(path):
     headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    wanted = ["Metric Description", "How to Use", "Inputs", "Output Values", "Values from Popular Papers", "Examples",
-              "Limitations and Bias", "Citation", "Further References"]
+    wanted = [
+        "Metric Description",
+        "How to Use",
+        "Inputs",
+        "Output Values",
+        "Values from Popular Papers",
+        "Examples",
+        "Limitations and Bias",
+        "Citation",
+        "Further References",
+    ]
     assert [heading for heading in headings if heading in wanted] == wanted
     assert headings[0].startswith("Metric Card for ")
 

@@ -38,9 +38,7 @@ def images_with_gram(order: OrderCounts, is_candidate: np.ndarray) -> np.ndarray
     heads, end = order.heads, order.num_repeated
     counted = heads[in_reference[heads] | (np.diff(heads, append=end) > 1)]
     alone = np.flatnonzero(in_reference[end:]) + end
-    return np.bincount(gram[counted], minlength=len(order.last)) + np.bincount(
-        gram[alone], minlength=len(order.last)
-    )
+    return np.bincount(gram[counted], minlength=len(order.last)) + np.bincount(gram[alone], minlength=len(order.last))
 
 
 class DocumentFrequencies(Portable):

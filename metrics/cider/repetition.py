@@ -39,8 +39,7 @@ def _words(counts: CaptionCounts) -> tuple[OrderCounts, np.ndarray]:
     unigrams = counts.orders[0]
     word_ids: dict[str, int] = {}
     words_of = [
-        [word_ids.setdefault(word, len(word_ids)) for word in _WORD.findall(str(token))]
-        for token in counts.vocabulary
+        [word_ids.setdefault(word, len(word_ids)) for word in _WORD.findall(str(token))] for token in counts.vocabulary
     ]
     num_words = np.array([len(words) for words in words_of], np.int64)
     token = unigrams.last[unigrams.gram]

@@ -131,8 +131,9 @@ class CiderReward(Portable):
         groups = [as_list(group, f"samples[{i}]") for i, group in enumerate(as_list(samples, "samples"))]
         baselines, references = as_lists(baselines, references, "image")
         if len(groups) != len(baselines):
-            raise ValueError(f"there are samples of {len(groups)} images and {len(baselines)} baselines, expected as "
-                             "many")  # fmt: skip
+            raise ValueError(
+                f"there are samples of {len(groups)} images and {len(baselines)} baselines, expected as many"
+            )
         sizes = [len(group) for group in groups]
         image = np.repeat(np.arange(len(groups)), sizes).tolist()
         flat = [sample for group in groups for sample in group]

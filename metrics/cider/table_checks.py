@@ -48,8 +48,10 @@ def check_table(table: Mapping) -> None:
         if kinds - {"i"} or keys.shape != frequencies.shape or keys.ndim != 1 or (np.diff(keys) <= 0).any():
             raise ValueError(f"keys_{k} and frequencies_{k} are not ascending integers and as many integers")
         if len(keys) and not 0 <= int(keys[0]) <= int(keys[-1]) < parents * len(table["vocabulary"]):
-            raise ValueError(f"keys_{k} are {keys[0]} to {keys[-1]}, expected 0 to {parents} * "
-                             f"{len(table['vocabulary'])} - 1, of the n-grams before them and the tokens")  # fmt: skip
+            raise ValueError(
+                f"keys_{k} are {keys[0]} to {keys[-1]}, expected 0 to {parents} * "
+                f"{len(table['vocabulary'])} - 1, of the n-grams before them and the tokens"
+            )
         # Before they are made narrower.
         check_frequencies(frequencies, k, table["num_images"])
         parents = len(keys)

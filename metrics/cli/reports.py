@@ -55,8 +55,6 @@ def _few(found: Found, clusters: Sequence | None) -> str:
     return few_note(count_units(found.rows, clusters), "samples" if clusters is None else "whole images")
 
 
-
-
 def add_arguments(parser: argparse.ArgumentParser, metrics: Sequence[str], confidence_level: float | None) -> None:
     """Adds what every command on files has: metrics, references, and the options of the bootstrap."""
     parser.add_argument(

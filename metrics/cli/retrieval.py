@@ -105,8 +105,10 @@ def _items(options: argparse.Namespace):
 
 def _check_sides(options: argparse.Namespace) -> None:
     if options.predictions:
-        raise ValueError("--predictions is for captions and answers, expected --image-embeddings and "
-                         "--text-embeddings, or --similarity")  # fmt: skip
+        raise ValueError(
+            "--predictions is for captions and answers, expected --image-embeddings and "
+            "--text-embeddings, or --similarity"
+        )
     given = [path is not None for path in _sides(options)]
     if given not in ([True, True, False], [False, False, True]):
         raise ValueError("expected --image-embeddings and --text-embeddings, or --similarity alone")

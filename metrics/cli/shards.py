@@ -108,9 +108,7 @@ def _run(family, names: Sequence[str], options: argparse.Namespace) -> tuple[Sha
             score_one = partial(
                 score_shards, shards=shards, folder=folder, engine=engine, batch_rows=options.batch_rows
             )
-            found = [
-                score_one(BatchStatistics(family.scorer(name, options), **columns)) for name in names
-            ]
+            found = [score_one(BatchStatistics(family.scorer(name, options), **columns)) for name in names]
         for scores in found[1:]:
             check_unchanged(shards, found[0].contents, scores.contents)
         if options.per_sample:
@@ -140,8 +138,10 @@ def _name_doubled(id_column: str, ids: list) -> None:
     """Says which ids stand in several rows: all of them are scored, as they may be meant."""
     doubled = [text for text, count in Counter(map(str, ids)).items() if count > 1]
     if doubled:
-        print(f"more than one row has {name_some(doubled, 'id')} in column {id_column!r}; all rows are scored",
-              file=sys.stderr)  # fmt: skip
+        print(
+            f"more than one row has {name_some(doubled, 'id')} in column {id_column!r}; all rows are scored",
+            file=sys.stderr,
+        )
 
 
 def sample_columns(

@@ -190,8 +190,11 @@ def write_official(folder: str, numbers: dict[str, dict]) -> None:
     Raises:
         ValueError: The annotations lack question_type or answer_type.
     """
-    missing = [name for kind, name in (("QuesType", "question_type"), ("AnsType", "answer_type"))
-               if f"eval{kind}" not in numbers]  # fmt: skip
+    missing = [
+        name
+        for kind, name in (("QuesType", "question_type"), ("AnsType", "answer_type"))
+        if f"eval{kind}" not in numbers
+    ]
     if missing:
         raise ValueError(f"annotations lack {' and '.join(missing)}, expected in every entry for --official-output")
     os.makedirs(folder, exist_ok=True)

@@ -32,8 +32,10 @@ from weakref import WeakKeyDictionary, ref
 
 # Controls (C0, C1), lone surrogates, line and paragraph separators, what turns the direction of writing, and invisible
 # tags. Joiners stay: emoji and several scripts are written with them.
-_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
-                     "\U000e0000-\U000e007f]")  # fmt: skip
+_OBEYED = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
 _LONGEST_INT_BITS = 512
 
 
@@ -75,8 +77,10 @@ class _Brief(Repr):
     def repr_dict(self, values: dict, level: int) -> str:
         if level <= 0:
             return "{...}" if values else "{}"
-        pairs = [f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
-                 for key, value, _ in zip(values, values.values(), range(self.most))]  # fmt: skip
+        pairs = [
+            f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
+            for key, value, _ in zip(values, values.values(), range(self.most))
+        ]
         return "{" + ", ".join(pairs + ["..."] * (len(values) > self.most)) + "}"
 
 
@@ -109,10 +113,8 @@ container has imported it.
 _METHODS = ("to_pylist", "tolist", "to_list", "as_py")
 
 # What NumPy has too, and bfloat16, whose bits are those of a float32.
-_TENSOR_TYPES = frozenset(
-    "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64 complex64 complex128"
-    .split()
-)  # fmt: skip
+_WHOLE = "uint8 int8 uint16 int16 uint32 int32 uint64 int64"
+_TENSOR_TYPES = frozenset(f"bool {_WHOLE} float16 bfloat16 float32 float64 complex64 complex128".split())
 
 _OWN_TYPES = frozenset({str, int, float, bool, list, tuple, dict, type(None)})
 
@@ -1426,8 +1428,10 @@ def set_of(evaluated, sets: list[EvaluationSet], column, bind: Callable) -> Eval
         if one.references == references:
             return one
     for key in (key for settings in sets[0].options for key in PER_ROW if settings.get(key) is not None):
-        raise ValueError(f"{key} has one label per row of the dataset that is bound, and another is evaluated: "
-                         f"expected callback.bind(dataset, column, {key}=...) before")  # fmt: skip
+        raise ValueError(
+            f"{key} has one label per row of the dataset that is bound, and another is evaluated: "
+            f"expected callback.bind(dataset, column, {key}=...) before"
+        )
     return EvaluationSet(None, references, sets[0].options, evaluated.dataset)
 
 
@@ -1474,8 +1478,10 @@ def _best(sets, fits, evaluation: Evaluation) -> tuple[EvaluationSet, str | None
         if all((own & ~other).any() and not (other & ~own).any() for other in others):
             return one, _partly(own, one)
     names = " and ".join(f"{one.name!r} ({len(one.references)})" for one in sets)
-    raise ValueError(f"{evaluation.count} rows were evaluated that may be those of {names}, and their labels do not "
-                     f"tell which: {_REMEDY}")  # fmt: skip
+    raise ValueError(
+        f"{evaluation.count} rows were evaluated that may be those of {names}, and their labels do not "
+        f"tell which: {_REMEDY}"
+    )
 
 
 def _doubt(one: EvaluationSet, fits, evaluation: Evaluation, told: bool, dataset) -> str | None:
@@ -1489,20 +1495,26 @@ def _doubt(one: EvaluationSet, fits, evaluation: Evaluation, told: bool, dataset
     if told:
         return None
     if one.last_dataset is not None and dataset is not one.last_dataset:
-        raise ValueError("another dataset is evaluated than before, and no label tells that its rows are those of "
-                         f"the references{_of(one)}: {_REMEDY}")  # fmt: skip
+        raise ValueError(
+            "another dataset is evaluated than before, and no label tells that its rows are those of "
+            f"the references{_of(one)}: {_REMEDY}"
+        )
     if fits is None:
         return None
-    return (f"nothing tells whether the rows that are evaluated are those of the references{_of(one)}: their labels "
-            f"are none of these, and no labels of the dataset are known. To be sure, {_REMEDY}")  # fmt: skip
+    return (
+        f"nothing tells whether the rows that are evaluated are those of the references{_of(one)}: their labels "
+        f"are none of these, and no labels of the dataset are known. To be sure, {_REMEDY}"
+    )
 
 
 def _partly(fits: np.ndarray, one: EvaluationSet) -> str | None:
     if fits.all():
         return None
     row = int(np.argmin(fits))
-    return (f"{np.count_nonzero(~fits)} of {len(fits)} labels (the first is label_ids[{row}]) are not those of the "
-            f"dataset of the references{_of(one)}, nor among these: are they of the same rows?")  # fmt: skip
+    return (
+        f"{np.count_nonzero(~fits)} of {len(fits)} labels (the first is label_ids[{row}]) are not those of the "
+        f"dataset of the references{_of(one)}, nor among these: are they of the same rows?"
+    )
 
 
 def _contradiction(one: EvaluationSet, fits: np.ndarray, evaluation: Evaluation) -> str:
@@ -1510,10 +1522,12 @@ def _contradiction(one: EvaluationSet, fits: np.ndarray, evaluation: Evaluation)
     found = numbers_of(evaluation.labels[row % len(one.references)]).tolist()
     known = numbers_of((one.column_labels or one.last_labels)[row % len(one.references)]).tolist()
     source = "the dataset has" if one.column_labels is not None else "the evaluation before had"
-    return (f"label_ids[{row}] holds {describe(found)} where {source} {describe(known)}, so "
-            f"{np.count_nonzero(~fits)} of {len(fits)} rows are not those of the references{_of(one)}: they are of "
-            "another dataset, or in another order (train_sampling_strategy='group_by_length' changes it). Expected "
-            f"the rows of the references; {_REMEDY}")  # fmt: skip
+    return (
+        f"label_ids[{row}] holds {describe(found)} where {source} {describe(known)}, so "
+        f"{np.count_nonzero(~fits)} of {len(fits)} rows are not those of the references{_of(one)}: they are of "
+        "another dataset, or in another order (train_sampling_strategy='group_by_length' changes it). Expected "
+        f"the rows of the references; {_REMEDY}"
+    )
 
 
 def _of(one: EvaluationSet) -> str:
@@ -1523,17 +1537,23 @@ def _of(one: EvaluationSet) -> str:
 def _wrong_number(sets: list[EvaluationSet], count: int) -> str:
     if len(sets) > 1:
         sizes = ", ".join(f"{len(one.references)} of {one.name!r}" for one in sets)
-        return (f"{count} predictions came, expected as many as one set has rows of references: {sizes}. "
-                "Likely causes: dataloader_drop_last=True leaves rows out, DataParallel or a DistributedSampler gives "
-                "some twice")  # fmt: skip
+        return (
+            f"{count} predictions came, expected as many as one set has rows of references: {sizes}. "
+            "Likely causes: dataloader_drop_last=True leaves rows out, DataParallel or a DistributedSampler gives "
+            "some twice"
+        )
     size = len(sets[0].references)
     if count < size:
-        return (f"references[{count}] has no prediction: {count} predictions came for {size} rows of references"
-                f"{_of(sets[0])}. Likely causes: dataloader_drop_last=True leaves out the rows of the last batch, or "
-                "the dataset was filtered after the references were taken")  # fmt: skip
-    return (f"predictions[{size}] has no reference: {count} predictions came for {size} rows of references"
-            f"{_of(sets[0])}. Bind those of the dataset that is evaluated; or rows came twice, with which "
-            "DataParallel or the DistributedSampler of several processes fills up the last batch")  # fmt: skip
+        return (
+            f"references[{count}] has no prediction: {count} predictions came for {size} rows of references"
+            f"{_of(sets[0])}. Likely causes: dataloader_drop_last=True leaves out the rows of the last batch, or "
+            "the dataset was filtered after the references were taken"
+        )
+    return (
+        f"predictions[{size}] has no reference: {count} predictions came for {size} rows of references"
+        f"{_of(sets[0])}. Bind those of the dataset that is evaluated; or rows came twice, with which "
+        "DataParallel or the DistributedSampler of several processes fills up the last batch"
+    )
 
 
 def _read(name, references, column, options: list[dict], bind: Callable) -> EvaluationSet:
@@ -1616,8 +1636,11 @@ def watch(trainer, begin: Callable, end: Callable) -> None:
     Raises:
         TypeError: It lacks the methods of a Trainer.
     """
-    missing = [name for name in ("get_eval_dataloader", "get_test_dataloader", "evaluation_loop")
-               if not hasattr(trainer, name)]  # fmt: skip
+    missing = [
+        name
+        for name in ("get_eval_dataloader", "get_test_dataloader", "evaluation_loop")
+        if not hasattr(trainer, name)
+    ]
     if missing:
         raise TypeError(f"trainer is {describe(trainer)} without {missing[0]}, expected a Trainer of transformers")
     made = _Dataloaders()
@@ -1660,9 +1683,11 @@ class _Noting(Portable):
         loader = self.__wrapped__(*args, **kwargs)
         before = self._made.get(loader)
         if before is not None and before.dataset is not found.dataset:
-            raise ValueError("the Trainer would evaluate another dataset than it is asked for: with "
-                             "dataloader_persistent_workers=True it keeps one dataloader for all that have no name in "
-                             "its eval_dataset, expected False or names")  # fmt: skip
+            raise ValueError(
+                "the Trainer would evaluate another dataset than it is asked for: with "
+                "dataloader_persistent_workers=True it keeps one dataloader for all that have no name in "
+                "its eval_dataset, expected False or names"
+            )
         self._made.put(loader, found)
         return loader
 
@@ -1745,9 +1770,11 @@ def token_ids(logits, labels=None, shift: bool = False):
         ids, labels = ids[:, :-1], None if labels is None else labels[:, 1:]
     if labels is not None:
         if tuple(ids.shape) != tuple(labels.shape):
-            raise ValueError(f"logits give ids of shape {tuple(ids.shape)} and labels are {tuple(labels.shape)}, "
-                             "expected one label per place (of a model that puts an image's places before the text, "
-                             "shift=True leaves these out)")  # fmt: skip
+            raise ValueError(
+                f"logits give ids of shape {tuple(ids.shape)} and labels are {tuple(labels.shape)}, "
+                "expected one label per place (of a model that puts an image's places before the text, "
+                "shift=True leaves these out)"
+            )
         ids[labels == IGNORED] = IGNORED
     return ids
 
@@ -1923,9 +1950,11 @@ class ComputeMetrics(Portable):
         for row, (text, group) in enumerate(zip(self._read(self._rows.label_ids()), references)):
             # A label may have been cut off at its greatest length.
             if not any(plain(reference).startswith(plain(text)) for reference in _group(group)):
-                raise ValueError(f"label_ids[{row}] reads {text!r}, which is none of its references "
-                                 f"{describe(group)}: are the rows in the order of the dataset "
-                                 "(train_sampling_strategy='group_by_length' changes it)?")  # fmt: skip
+                raise ValueError(
+                    f"label_ids[{row}] reads {text!r}, which is none of its references "
+                    f"{describe(group)}: are the rows in the order of the dataset "
+                    "(train_sampling_strategy='group_by_length' changes it)?"
+                )
 
     def _score(self, chosen) -> dict[str, float]:
         size, batches = len(chosen.references), self._rows.batches
@@ -1992,8 +2021,10 @@ def _rebound(settings: dict, labels: dict, first: bool) -> dict:
     """A metric's options with the labels of other rows: those of the rows before would group them silently."""
     for key in PER_ROW:
         if settings.get(key) is not None and key not in labels:
-            raise ValueError(f"{key} has one label per row of the dataset that was bound before, expected "
-                             f"bind(..., {key}=...) for the rows of this one")  # fmt: skip
+            raise ValueError(
+                f"{key} has one label per row of the dataset that was bound before, expected "
+                f"bind(..., {key}=...) for the rows of this one"
+            )
     return {**settings, **{key: value for key, value in labels.items() if first or key in settings}}
 
 
@@ -2008,8 +2039,10 @@ def _check_metric(metric, options: Mapping, embeddings: bool) -> None:
     if (getattr(metric, "_trainer_rows", "texts") == "embeddings") != embeddings:
         raise ValueError(f"{_name(metric)} stands beside one of the other kind, expected texts in all or embeddings")
     if getattr(metric, "num_process", 1) > 1:
-        raise ValueError(f"{_name(metric)} was loaded with num_process={metric.num_process}, expected 1: a Trainer "
-                         "gathers the rows of all processes itself")  # fmt: skip
+        raise ValueError(
+            f"{_name(metric)} was loaded with num_process={metric.num_process}, expected 1: a Trainer "
+            "gathers the rows of all processes itself"
+        )
     if options.get("per_sample"):
         raise ValueError("per_sample is True, which gives lists, expected what a Trainer can log")
     known = inspect.signature(getattr(metric, "_compute", metric.compute)).parameters
@@ -2033,9 +2066,11 @@ def _rows_of_ids(predictions, start: int, place: str = "predictions") -> list[li
     """Rows of token ids, without what pads them."""
     ids = array_of(first_of(predictions))
     if ids.ndim != 2 or ids.dtype.kind not in "iu":
-        raise ValueError(f"{place} have shape {ids.shape} and type {ids.dtype}, expected token ids (rows, length): "
-                         "pass the metric's preprocess_logits_for_metrics to the Trainer, or "
-                         "predict_with_generate=True to its arguments")  # fmt: skip
+        raise ValueError(
+            f"{place} have shape {ids.shape} and type {ids.dtype}, expected token ids (rows, length): "
+            "pass the metric's preprocess_logits_for_metrics to the Trainer, or "
+            "predict_with_generate=True to its arguments"
+        )
     negative = np.argwhere((ids < 0) & (ids != IGNORED))
     if len(negative):
         row, column = negative[0]
@@ -2049,12 +2084,16 @@ def _without_prompts(rows: list[list[int]], inputs, start: int) -> list[list[int
         raise ValueError("strip_prompt found no prompts, expected include_for_metrics=['inputs'] in the arguments")
     prompts = _rows_of_ids(inputs["input_ids"] if hasattr(inputs, "keys") else inputs, start, "inputs")
     if len(prompts) != len(rows):
-        raise ValueError(f"{len(prompts)} prompts came with {len(rows)} predictions (batch_eval_metrics on several "
-                         "processes passes those of one), expected as many: use postprocess")  # fmt: skip
+        raise ValueError(
+            f"{len(prompts)} prompts came with {len(rows)} predictions (batch_eval_metrics on several "
+            "processes passes those of one), expected as many: use postprocess"
+        )
     for number, (row, prompt) in enumerate(zip(rows, prompts), start=start):
         if row[: len(prompt)] != prompt:
-            raise ValueError(f"predictions[{number}] does not begin with its prompt, expected strip_prompt=False for "
-                             "a model that does not repeat it")  # fmt: skip
+            raise ValueError(
+                f"predictions[{number}] does not begin with its prompt, expected strip_prompt=False for "
+                "a model that does not repeat it"
+            )
     return [row[len(prompt) :] for row, prompt in zip(rows, prompts)]
 
 
@@ -2062,13 +2101,16 @@ def _embeddings(predictions) -> list[np.ndarray]:
     """The two sides of paired rows."""
     if not isinstance(predictions, tuple) or len(predictions) != 2:
         found = f"a tuple of {len(predictions)}" if isinstance(predictions, tuple) else type(predictions).__name__
-        raise ValueError(f"predictions are {found}, expected (image embeddings, text embeddings): choose them of the "
-                         "model's outputs with Trainer's preprocess_logits_for_metrics")  # fmt: skip
+        raise ValueError(
+            f"predictions are {found}, expected (image embeddings, text embeddings): choose them of the "
+            "model's outputs with Trainer's preprocess_logits_for_metrics"
+        )
     sides = [array_of(side) for side in predictions]
     shapes = [side.shape for side in sides]
     if shapes[0] != shapes[1] or len(shapes[0]) != 2:
-        raise ValueError(f"image embeddings have shape {shapes[0]}, text embeddings {shapes[1]}, expected both (rows, "
-                         "dimensions)")  # fmt: skip
+        raise ValueError(
+            f"image embeddings have shape {shapes[0]}, text embeddings {shapes[1]}, expected both (rows, dimensions)"
+        )
     return sides
 
 
@@ -2211,8 +2253,10 @@ class Checked(Portable):
         """
         if hasattr(options.get("tokenizer"), "batch_decode"):
             if tokenizer is not None:
-                raise TypeError(f"tokenizer={describe(options['tokenizer'])} stands beside {describe(tokenizer)}, "
-                                "expected one model's tokenizer, and as tokenizer= the option of compute")  # fmt: skip
+                raise TypeError(
+                    f"tokenizer={describe(options['tokenizer'])} stands beside {describe(tokenizer)}, "
+                    "expected one model's tokenizer, and as tokenizer= the option of compute"
+                )
             tokenizer = options.pop("tokenizer")
         asked = (also, strip_prompt, postprocess, check_labels)
         return ComputeMetrics(self, tokenizer, references, column, *asked, options)
@@ -2269,9 +2313,11 @@ class Checked(Portable):
         if self.writer is None:
             return None
         if self.num_process > 1:
-            raise ValueError(f"{len(self)} rows were added in process {self.process_id} of {self.num_process}, which "
-                             "the others wait for: expected compute() or reset() before the metric is pickled or "
-                             "copied")  # fmt: skip
+            raise ValueError(
+                f"{len(self)} rows were added in process {self.process_id} of {self.num_process}, which "
+                "the others wait for: expected compute() or reset() before the metric is pickled or "
+                "copied"
+            )
         try:
             # A stream can be read once it is closed, and then is written anew.
             self.writer.finalize()
@@ -2397,8 +2443,9 @@ def decode_text(content: bytes, path: str, line: int | None = None) -> str:
         content = content.removeprefix(_MARK)
     place = content.find(b"\0")
     if place >= 0:
-        raise ValueError(f"{path}, line {_line(content, place, line)} holds a NUL byte, as UTF-16 does, expected a "
-                         "text in UTF-8")  # fmt: skip
+        raise ValueError(
+            f"{path}, line {_line(content, place, line)} holds a NUL byte, as UTF-16 does, expected a text in UTF-8"
+        )
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:

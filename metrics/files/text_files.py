@@ -80,8 +80,9 @@ def decode_text(content: bytes, path: str, line: int | None = None) -> str:
         content = content.removeprefix(_MARK)
     place = content.find(b"\0")
     if place >= 0:
-        raise ValueError(f"{path}, line {_line(content, place, line)} holds a NUL byte, as UTF-16 does, expected a "
-                         "text in UTF-8")  # fmt: skip
+        raise ValueError(
+            f"{path}, line {_line(content, place, line)} holds a NUL byte, as UTF-16 does, expected a text in UTF-8"
+        )
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -35,8 +35,11 @@ def answer(page: Page, source: str, rows: list, paths: list, allow_missing: bool
     files = [value for option, value in zip(all_options(page), values) if option.is_file]
     try:
         # A file that is not there leaves the default.
-        options = {option.name: _value(option, value) for option, value in zip(all_options(page), values)
-                   if not (option.is_file and value is None)}  # fmt: skip
+        options = {
+            option.name: _value(option, value)
+            for option, value in zip(all_options(page), values)
+            if not (option.is_file and value is None)
+        }
         typed = source == "table"
         inputs = page.read_table(_cell_texts(rows, page)) if typed else page.read_files(paths, allow_missing)
         results, signature, notes = page.measure(inputs, options)
@@ -55,8 +58,9 @@ def _cell_texts(rows: list[list], page: Page) -> list[list[str]]:
     strange = [cell for row in rows for cell in row if isinstance(cell, list | dict)]
     if strange:
         raise TypeError(f"the table holds {describe(strange[0])}, expected texts and numbers")
-    return [[*("" if cell is None else str(cell) for cell in row), *[""] * (len(page.headers) - len(row))]
-            for row in rows]  # fmt: skip
+    return [
+        [*("" if cell is None else str(cell) for cell in row), *[""] * (len(page.headers) - len(row))] for row in rows
+    ]
 
 
 def explained_row(page: Page, state: tuple | None, row: Sequence) -> str:
@@ -107,8 +111,15 @@ def _shown(page: Page, inputs: Inputs, options: dict, results: dict, signature: 
         results_table(shown, table_label(page, len(some), len(names))),
         page.explain(inputs, options, results, worst),
         _python_call(page, inputs, options),
-        *_downloads(page, inputs, {page.sample: names, **results["per_sample"],
-                                  **{name: [*values, *left] for name, values in columns.items()}}),
+        *_downloads(
+            page,
+            inputs,
+            {
+                page.sample: names,
+                **results["per_sample"],
+                **{name: [*values, *left] for name, values in columns.items()},
+            },
+        ),
         {key: value for key, value in results.items() if key != "per_sample"},
     ]
 

@@ -28,8 +28,9 @@ def similarity_rows(predictions, references):
     matrix = as_matrix(predictions, "predictions")
     check_numbers(matrix, "predictions")
     if references is None:
-        raise ValueError("references is None, expected the correct columns of each row: rows that come in batches "
-                         "have no diagonal")  # fmt: skip
+        raise ValueError(
+            "references is None, expected the correct columns of each row: rows that come in batches have no diagonal"
+        )
     rows, columns = matrix.shape
     pairs = check_references(references, rows, columns)
     offsets = np.searchsorted(pairs.rows, np.arange(rows + 1))
@@ -56,12 +57,16 @@ def paired_rows(image_embeddings, text_embeddings, image_ids, text_ids):
     ids = [_ids(image_ids, "image_ids"), _ids(text_ids, "text_ids")]
     sizes = [images.shape[0], texts.shape[0], *map(len, ids)]
     if len(set(sizes)) > 1 or images.shape[1] != texts.shape[1]:
-        raise ValueError(f"image_embeddings are {images.shape}, text_embeddings {texts.shape}, image_ids {sizes[2]} "
-                         f"and text_ids {sizes[3]}, expected one of each per pair")  # fmt: skip
+        raise ValueError(
+            f"image_embeddings are {images.shape}, text_embeddings {texts.shape}, image_ids {sizes[2]} "
+            f"and text_ids {sizes[3]}, expected one of each per pair"
+        )
     kinds = {type(side[0]) for side in ids}
     if len(kinds) > 1:
-        raise TypeError(f"image_ids are {type(ids[0][0]).__name__} and text_ids {type(ids[1][0]).__name__}, expected "
-                        "both int or both str")  # fmt: skip
+        raise TypeError(
+            f"image_ids are {type(ids[0][0]).__name__} and text_ids {type(ids[1][0]).__name__}, expected "
+            "both int or both str"
+        )
     both = np.stack([np.asarray(side[:], compute_type(images, texts)) for side in (images, texts)], axis=1)
     vectors = _lists(pyarrow.array(both.reshape(-1)), both.shape[2])
     flat = _stored(ids)
@@ -155,8 +160,10 @@ def _on_both_sides(image_ids: np.ndarray, text_ids: np.ndarray) -> Pairs:
     own = Pairs(*np.intersect1d(image_ids, text_ids, assume_unique=True, return_indices=True)[1:])
     if not len(own.rows):
         images, texts = (", ".join(map(repr, ids[:2].tolist())) for ids in (image_ids, text_ids))
-        raise ValueError(f"exclude_self is True and no id is on both sides: image_ids begin with {images} and "
-                         f"text_ids with {texts}, expected one id for an item, whichever side it is on")  # fmt: skip
+        raise ValueError(
+            f"exclude_self is True and no id is on both sides: image_ids begin with {images} and "
+            f"text_ids with {texts}, expected one id for an item, whichever side it is on"
+        )
     return own
 
 
@@ -177,8 +184,10 @@ def _first_of_each(vectors: np.ndarray, ids: np.ndarray, name: str) -> tuple[np.
         kept = vectors[first[place[part]]]
         far = np.abs(vectors[part] - kept).max(axis=1) > SAME * np.maximum(np.linalg.norm(kept, axis=1), 1)
         if far.any():
-            raise ValueError(f"{far.sum()} rows repeat one of {name}_ids with another vector, the first {name} id is "
-                             f"{ids[part[far][0]]}, expected one vector per id")  # fmt: skip
+            raise ValueError(
+                f"{far.sum()} rows repeat one of {name}_ids with another vector, the first {name} id is "
+                f"{ids[part[far][0]]}, expected one vector per id"
+            )
     return vectors[first], distinct, place
 
 

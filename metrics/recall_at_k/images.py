@@ -79,8 +79,10 @@ def scores_by_label(
         scored = (chosen["direction"] == direction) & (chosen["correct"] > 0)
         without = set(labels) - {label for label, some in zip(labels, scored.tolist()) if some}
         if without:
-            raise ValueError(f"by has {describe(min(without, key=str))}, of which no "
-                             f"{('image', 'text')[direction]} has a correct item, expected one at least")  # fmt: skip
+            raise ValueError(
+                f"by has {describe(min(without, key=str))}, of which no "
+                f"{('image', 'text')[direction]} has a correct item, expected one at least"
+            )
     *how, clusters = drawing
     own = None if clusters is None else [clusters[row] for row in rows.tolist()]
     return score_by(score, chosen, labels, *how, own)

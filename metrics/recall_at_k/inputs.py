@@ -88,14 +88,14 @@ def check_embeddings(images, texts) -> Embeddings:
         check_numbers(sides[place], place, finite=True)
     images, texts = sides.values()
     if images.shape[1] != texts.shape[1]:
-        raise ValueError(f"image_embeddings have {images.shape[1]} dimensions and text_embeddings {texts.shape[1]}, "
-                         "expected as many")  # fmt: skip
+        raise ValueError(
+            f"image_embeddings have {images.shape[1]} dimensions and text_embeddings {texts.shape[1]}, "
+            "expected as many"
+        )
     return Embeddings(images, texts, device)
 
 
-def check_pairs(
-    references, backward_references, rows: int, columns: int, exclude_self: bool = False
-) -> ItemPairs:
+def check_pairs(references, backward_references, rows: int, columns: int, exclude_self: bool = False) -> ItemPairs:
     """Checks the correct pairs of rows as queries, and of columns as queries.
 
     Args:
@@ -113,8 +113,10 @@ def check_pairs(
     check_options(flags={"exclude_self": exclude_self})
     own = own_pairs(rows, columns, exclude_self)
     if exclude_self and references is None:
-        raise ValueError("references is None and exclude_self True, expected the correct columns of each row: the "
-                         "diagonal is left out")  # fmt: skip
+        raise ValueError(
+            "references is None and exclude_self True, expected the correct columns of each row: the "
+            "diagonal is left out"
+        )
     forward = backward = check_references(references, rows, columns)
     if backward_references is not None:
         turned = check_references(backward_references, columns, rows, "backward_references")
@@ -129,8 +131,10 @@ def own_pairs(rows: int, columns: int, exclude_self: bool) -> Pairs:
         ValueError: They are to be one item, and are not as many.
     """
     if exclude_self and rows != columns:
-        raise ValueError(f"exclude_self is True and the sides have {rows} and {columns} items, expected the same "
-                         "items on both sides, in the same order")  # fmt: skip
+        raise ValueError(
+            f"exclude_self is True and the sides have {rows} and {columns} items, expected the same "
+            "items on both sides, in the same order"
+        )
     return Pairs(*np.tile(np.arange(rows if exclude_self else 0), (2, 1)))
 
 
@@ -166,8 +170,10 @@ def check_references(references, rows: int, columns: int, place: str = "referenc
     """
     if references is None:
         if rows != columns:
-            raise ValueError(f"{place} is None and the sides have {rows} and {columns} items, expected the correct "
-                             "columns of each row (only a square has a diagonal)")  # fmt: skip
+            raise ValueError(
+                f"{place} is None and the sides have {rows} and {columns} items, expected the correct "
+                "columns of each row (only a square has a diagonal)"
+            )
         return Pairs(np.arange(rows), np.arange(rows))
     groups = [_group(group, f"{place}[{i}]") for i, group in enumerate(as_items(references, place))]
     if len(groups) != rows:
@@ -232,8 +238,9 @@ def _sorted(row: np.ndarray, column: np.ndarray, sizes: np.ndarray, columns: int
     outside = np.flatnonzero((column < 0) | (column >= columns))
     if len(outside):
         i = outside[0]
-        raise ValueError(f"{place}[{row[i]}][{i - starts[row[i]]}] is out of range, expected a column, 0 to "
-                         f"{columns - 1}")  # fmt: skip
+        raise ValueError(
+            f"{place}[{row[i]}][{i - starts[row[i]]}] is out of range, expected a column, 0 to {columns - 1}"
+        )
     order = np.lexsort((column, row))
     row, column = row[order], column[order]
     first = np.ones(len(row), bool)

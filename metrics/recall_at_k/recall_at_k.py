@@ -124,8 +124,10 @@ class RecallAtK(Checked, evaluate.Metric):
         if all(value is None for value in given):
             return super().compute(**kwargs)
         if self.num_process > 1:
-            raise ValueError(f"num_process is {self.num_process}, expected 1 for data passed to compute: those of the "
-                             "other processes would be lost. Use add_batch")  # fmt: skip
+            raise ValueError(
+                f"num_process is {self.num_process}, expected 1 for data passed to compute: those of the "
+                "other processes would be lost. Use add_batch"
+            )
         if self.writer is not None:
             raise ValueError("there are batches already, expected compute() of these, or reset() before other data")
         return self._compute(check_items(predictions, image_embeddings, text_embeddings), references, **kwargs)
@@ -145,8 +147,10 @@ class RecallAtK(Checked, evaluate.Metric):
         if all(value is None for value in paired):
             self._store(similarity_rows(predictions, references))
         elif any(value is None for value in paired) or predictions is not None or references is not None:
-            raise ValueError("expected image_embeddings, text_embeddings, image_ids and text_ids, all four of them, "
-                             "or predictions and references")  # fmt: skip
+            raise ValueError(
+                "expected image_embeddings, text_embeddings, image_ids and text_ids, all four of them, "
+                "or predictions and references"
+            )
         else:
             self._store(paired_rows(*paired))
 
@@ -163,8 +167,12 @@ class RecallAtK(Checked, evaluate.Metric):
         text_ids=None,
     ):
         """Stores one row of similarities with its correct columns, or one pair of embeddings with the ids of both."""
-        paired = {"image_embeddings": image_embeddings, "text_embeddings": text_embeddings, "image_ids": image_ids,
-                  "text_ids": text_ids}  # fmt: skip
+        paired = {
+            "image_embeddings": image_embeddings,
+            "text_embeddings": text_embeddings,
+            "image_ids": image_ids,
+            "text_ids": text_ids,
+        }
         given = {name: [value] for name, value in paired.items() if value is not None}
         row = (prediction, reference, predictions, references)
         if not given:
@@ -199,8 +207,10 @@ class RecallAtK(Checked, evaluate.Metric):
         """Scores a Trainer's rows, pairs of embeddings with the ids of both."""
         self._last_signature = None
         if options.get("exclude_self") and isinstance(references[0], NewText):
-            raise ValueError("exclude_self is True and a Trainer's rows have the image's id alone, expected the ids "
-                             "of both sides: an item is left out of its gallery by its id")  # fmt: skip
+            raise ValueError(
+                "exclude_self is True and a Trainer's rows have the image's id alone, expected the ids "
+                "of both sides: an item is left out of its gallery by its id"
+            )
         table = paired_rows(*predictions, *zip(*references))
         return self._compute(table["predictions"], table["references"], **options)
 

@@ -28,6 +28,7 @@ METRICS = tuple(_SCORERS)
 # Columns beside the metric's own: what a signature and the check of a whole set need to know of the rows.
 NUM_REFERENCES, ARE_IDS = "num_references", "are_ids"
 
+
 class BatchStatistics:
     """Statistics of a batch under one metric and its options.
 
@@ -73,8 +74,10 @@ class BatchStatistics:
                 that the metric makes; the message names it.
         """
         if self.needs_frequencies:
-            raise ValueError("document_frequencies is 'corpus', expected a table: a batch is no corpus (a first pass "
-                             "over all references makes the table, see scale.frequencies)")  # fmt: skip
+            raise ValueError(
+                "document_frequencies is 'corpus', expected a table: a batch is no corpus (a first pass "
+                "over all references makes the table, see scale.frequencies)"
+            )
         predictions, references = column(batch, self.predictions), column(batch, self.references)
         if not predictions and not references:
             return {}
@@ -216,8 +219,10 @@ def check_kind(statistics: Mapping[str, np.ndarray]) -> None:
     """
     are_ids = statistics.get(ARE_IDS)
     if are_ids is not None and are_ids.any() and not are_ids.all():
-        raise TypeError(f"some rows are texts (row {int(np.argmin(are_ids))}) and some are ids (row "
-                        f"{int(np.argmax(are_ids))}), expected all of one kind")  # fmt: skip
+        raise TypeError(
+            f"some rows are texts (row {int(np.argmin(are_ids))}) and some are ids (row "
+            f"{int(np.argmax(are_ids))}), expected all of one kind"
+        )
 
 
 def column(batch: Mapping, name: str) -> list:

@@ -99,8 +99,10 @@ def _count(grid: "_Grid", pairs: ItemPairs, directions: str, fraction_at: Sequen
     queries = queries_of(pairs, defined, grid.shape, directions, bool(len(fraction_at)))
     thresholds = [side and side.thresholds for side in queries]
     counts = [None if t is None else Counts(*np.zeros((2, *t.values.shape), np.int64)) for t in thresholds]
-    work = [(cell, [t and Thresholds(*(array[:, part] for array in t)) for t, part in zip(thresholds, cell.parts)])
-            for cell in cells]  # fmt: skip
+    work = [
+        (cell, [t and Thresholds(*(array[:, part] for array in t)) for t, part in zip(thresholds, cell.parts)])
+        for cell in cells
+    ]
     for number, found in engine(_counts, work):
         for total, part, own in zip(counts, cells[number].parts, found):
             if total is not None:
@@ -153,8 +155,9 @@ class _Cell(NamedTuple):
 
 def _sides(predictions, images, texts) -> list[list[tuple]]:
     if (predictions is None) == (images is None) or (images is None) != (texts is None):
-        raise ValueError("expected either predictions (shards of a similarity matrix), or image_embeddings and "
-                         "text_embeddings")  # fmt: skip
+        raise ValueError(
+            "expected either predictions (shards of a similarity matrix), or image_embeddings and text_embeddings"
+        )
     named = {"predictions": predictions} if images is None else {"image_embeddings": images, "text_embeddings": texts}
     return [
         [(shard if isinstance(shard, str) else f"{side}[{i}]", shard) for i, shard in enumerate(_list(shards, side))]
@@ -180,8 +183,10 @@ def _inspect(sides: list[list[tuple]], similarity: str, engine: Callable) -> _Gr
             raise ValueError("there is no row in any shard of a side, expected at least one")
         for shard in side:
             if shard.shape[1] != sides[0][0].shape[1]:
-                raise ValueError(f"{shard.place} has {shard.shape[1]} columns, expected {sides[0][0].shape[1]} as in "
-                                 f"{sides[0][0].place}")  # fmt: skip
+                raise ValueError(
+                    f"{shard.place} has {shard.shape[1]} columns, expected {sides[0][0].shape[1]} as in "
+                    f"{sides[0][0].place}"
+                )
     dtype = max((shard.dtype for side in sides for shard in side), key=lambda dtype: dtype.itemsize)
     if similarity == "dot" and finite:
         check_range([max(shard.norm for shard in side) for side in sides], dtype)

@@ -138,8 +138,10 @@ class Checked(Portable):
         """
         if hasattr(options.get("tokenizer"), "batch_decode"):
             if tokenizer is not None:
-                raise TypeError(f"tokenizer={describe(options['tokenizer'])} stands beside {describe(tokenizer)}, "
-                                "expected one model's tokenizer, and as tokenizer= the option of compute")  # fmt: skip
+                raise TypeError(
+                    f"tokenizer={describe(options['tokenizer'])} stands beside {describe(tokenizer)}, "
+                    "expected one model's tokenizer, and as tokenizer= the option of compute"
+                )
             tokenizer = options.pop("tokenizer")
         asked = (also, strip_prompt, postprocess, check_labels)
         return ComputeMetrics(self, tokenizer, references, column, *asked, options)
@@ -196,9 +198,11 @@ class Checked(Portable):
         if self.writer is None:
             return None
         if self.num_process > 1:
-            raise ValueError(f"{len(self)} rows were added in process {self.process_id} of {self.num_process}, which "
-                             "the others wait for: expected compute() or reset() before the metric is pickled or "
-                             "copied")  # fmt: skip
+            raise ValueError(
+                f"{len(self)} rows were added in process {self.process_id} of {self.num_process}, which "
+                "the others wait for: expected compute() or reset() before the metric is pickled or "
+                "copied"
+            )
         try:
             # A stream can be read once it is closed, and then is written anew.
             self.writer.finalize()

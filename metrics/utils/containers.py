@@ -15,10 +15,8 @@ from .shown_text import brief
 _METHODS = ("to_pylist", "tolist", "to_list", "as_py")
 
 # What NumPy has too, and bfloat16, whose bits are those of a float32.
-_TENSOR_TYPES = frozenset(
-    "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64 complex64 complex128"
-    .split()
-)  # fmt: skip
+_WHOLE = "uint8 int8 uint16 int16 uint32 int32 uint64 int64"
+_TENSOR_TYPES = frozenset(f"bool {_WHOLE} float16 bfloat16 float32 float64 complex64 complex128".split())
 
 _OWN_TYPES = frozenset({str, int, float, bool, list, tuple, dict, type(None)})
 

@@ -141,9 +141,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def _differences(first: dict, second: dict, keys: Iterable[str]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """key -> second - first, and how far equal differences may lie apart; only of what can be resampled."""
     pairs = {key: (np.asarray(first[key], float), np.asarray(second[key], float)) for key in keys}
-    return {
-        key: (two - one, _ROUNDING * np.maximum(np.abs(one), np.abs(two))) for key, (one, two) in pairs.items()
-    }
+    return {key: (two - one, _ROUNDING * np.maximum(np.abs(one), np.abs(two))) for key, (one, two) in pairs.items()}
 
 
 def _p_value(chance: np.ndarray, difference: np.ndarray, tolerance: np.ndarray, found: int = 1):
@@ -151,4 +149,3 @@ def _p_value(chance: np.ndarray, difference: np.ndarray, tolerance: np.ndarray, 
     # A resample without a value (NaN) is no evidence of a difference: it counts as one at least as large.
     count = (~(np.abs(chance) < np.abs(difference) - tolerance)).sum(axis=0)
     return ((count + found) / (len(chance) + found)).tolist()
-

@@ -301,5 +301,3 @@ def joined(blocks: Iterator[list[dict]]) -> list[Resampled]:
 def percentiles(values: np.ndarray, confidence_level: float) -> list:
     tail = (1 - confidence_level) / 2
     return np.moveaxis(np.quantile(values, [tail, 1 - tail], axis=0), 0, -1).tolist()
-
-

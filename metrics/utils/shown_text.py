@@ -5,8 +5,10 @@ from reprlib import Repr
 
 # Controls (C0, C1), lone surrogates, line and paragraph separators, what turns the direction of writing, and invisible
 # tags. Joiners stay: emoji and several scripts are written with them.
-_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
-                     "\U000e0000-\U000e007f]")  # fmt: skip
+_OBEYED = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
 _LONGEST_INT_BITS = 512
 
 
@@ -48,8 +50,10 @@ class _Brief(Repr):
     def repr_dict(self, values: dict, level: int) -> str:
         if level <= 0:
             return "{...}" if values else "{}"
-        pairs = [f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
-                 for key, value, _ in zip(values, values.values(), range(self.most))]  # fmt: skip
+        pairs = [
+            f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
+            for key, value, _ in zip(values, values.values(), range(self.most))
+        ]
         return "{" + ", ".join(pairs + ["..."] * (len(values) > self.most)) + "}"
 
 

@@ -38,8 +38,10 @@ from typing import NamedTuple
 
 # Controls (C0, C1), lone surrogates, line and paragraph separators, what turns the direction of writing, and invisible
 # tags. Joiners stay: emoji and several scripts are written with them.
-_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
-                     "\U000e0000-\U000e007f]")  # fmt: skip
+_OBEYED = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
 _LONGEST_INT_BITS = 512
 
 
@@ -81,8 +83,10 @@ class _Brief(Repr):
     def repr_dict(self, values: dict, level: int) -> str:
         if level <= 0:
             return "{...}" if values else "{}"
-        pairs = [f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
-                 for key, value, _ in zip(values, values.values(), range(self.most))]  # fmt: skip
+        pairs = [
+            f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
+            for key, value, _ in zip(values, values.values(), range(self.most))
+        ]
         return "{" + ", ".join(pairs + ["..."] * (len(values) > self.most)) + "}"
 
 
@@ -115,10 +119,8 @@ container has imported it.
 _METHODS = ("to_pylist", "tolist", "to_list", "as_py")
 
 # What NumPy has too, and bfloat16, whose bits are those of a float32.
-_TENSOR_TYPES = frozenset(
-    "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64 complex64 complex128"
-    .split()
-)  # fmt: skip
+_WHOLE = "uint8 int8 uint16 int16 uint32 int32 uint64 int64"
+_TENSOR_TYPES = frozenset(f"bool {_WHOLE} float16 bfloat16 float32 float64 complex64 complex128".split())
 
 _OWN_TYPES = frozenset({str, int, float, bool, list, tuple, dict, type(None)})
 
@@ -602,8 +604,10 @@ def check_most(bounds: Mapping[str, Bound], name: str, found: int, place: str = 
     """
     if name in bounds and found > bounds[name].most:
         what = bounds[name].about
-        raise ValueError(f"{place and place + ': '}{what}: {found:,}, expected at most {bounds[name].most:,} on this "
-                         "page; evaluate in Python takes more")  # fmt: skip
+        raise ValueError(
+            f"{place and place + ': '}{what}: {found:,}, expected at most {bounds[name].most:,} on this "
+            "page; evaluate in Python takes more"
+        )
 
 
 def check_option(bounds: Mapping[str, Bound], name: str, value) -> None:
@@ -1127,8 +1131,11 @@ def answer(page: Page, source: str, rows: list, paths: list, allow_missing: bool
     files = [value for option, value in zip(all_options(page), values) if option.is_file]
     try:
         # A file that is not there leaves the default.
-        options = {option.name: _value(option, value) for option, value in zip(all_options(page), values)
-                   if not (option.is_file and value is None)}  # fmt: skip
+        options = {
+            option.name: _value(option, value)
+            for option, value in zip(all_options(page), values)
+            if not (option.is_file and value is None)
+        }
         typed = source == "table"
         inputs = page.read_table(_cell_texts(rows, page)) if typed else page.read_files(paths, allow_missing)
         results, signature, notes = page.measure(inputs, options)
@@ -1147,8 +1154,9 @@ def _cell_texts(rows: list[list], page: Page) -> list[list[str]]:
     strange = [cell for row in rows for cell in row if isinstance(cell, list | dict)]
     if strange:
         raise TypeError(f"the table holds {describe(strange[0])}, expected texts and numbers")
-    return [[*("" if cell is None else str(cell) for cell in row), *[""] * (len(page.headers) - len(row))]
-            for row in rows]  # fmt: skip
+    return [
+        [*("" if cell is None else str(cell) for cell in row), *[""] * (len(page.headers) - len(row))] for row in rows
+    ]
 
 
 def explained_row(page: Page, state: tuple | None, row: Sequence) -> str:
@@ -1199,8 +1207,15 @@ def _shown(page: Page, inputs: Inputs, options: dict, results: dict, signature: 
         results_table(shown, table_label(page, len(some), len(names))),
         page.explain(inputs, options, results, worst),
         _python_call(page, inputs, options),
-        *_downloads(page, inputs, {page.sample: names, **results["per_sample"],
-                                  **{name: [*values, *left] for name, values in columns.items()}}),
+        *_downloads(
+            page,
+            inputs,
+            {
+                page.sample: names,
+                **results["per_sample"],
+                **{name: [*values, *left] for name, values in columns.items()},
+            },
+        ),
         {key: value for key, value in results.items() if key != "per_sample"},
     ]
 
@@ -1334,9 +1349,14 @@ def launch(page: Page, **options) -> None:
     theme = gr.themes.Default(font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace"))
     options.setdefault("app_kwargs", {"middleware": [BodyBound.of(page.bounds, len(page.uploads))]})
     build(page).queue(max_size=_WAITING).launch(
-        css=CSS, theme=theme, ssr_mode=False, footer_links=["api", "settings"], state_session_capacity=_KEPT_SESSIONS,
-        max_file_size=page.bounds["file"].most, **options,
-    )  # fmt: skip
+        css=CSS,
+        theme=theme,
+        ssr_mode=False,
+        footer_links=["api", "settings"],
+        state_session_capacity=_KEPT_SESSIONS,
+        max_file_size=page.bounds["file"].most,
+        **options,
+    )
 
 
 def build(page: Page) -> gr.Blocks:
@@ -1363,8 +1383,11 @@ def build(page: Page) -> gr.Blocks:
         def api(inputs: dict, options: dict) -> dict:
             return answer_call(page, inputs, options)
 
-        event = {"inputs": [source, table, allow_missing, *controls, *files], "outputs": [*shown.values(), state],
-                 "api_visibility": "private"}  # fmt: skip
+        event = {
+            "inputs": [source, table, allow_missing, *controls, *files],
+            "outputs": [*shown.values(), state],
+            "api_visibility": "private",
+        }
         button.click(show, **event)
         if page.at_once:
             blocks.load(show, **event)
@@ -1381,14 +1404,21 @@ def _inputs(page: Page):
     with gr.Tabs():
         with gr.Tab("Type") as typed:
             table = gr.Dataframe(
-                [list(row) for row in page.rows], headers=list(page.headers), column_widths=page.widths, type="array",
-                wrap=True, interactive=True, show_label=False, max_height=320,
-            )  # fmt: skip
+                [list(row) for row in page.rows],
+                headers=list(page.headers),
+                column_widths=page.widths,
+                type="array",
+                wrap=True,
+                interactive=True,
+                show_label=False,
+                max_height=320,
+            )
             gr.Markdown(page.hint)
         with gr.Tab("Upload files") as uploaded:
             with gr.Row():
-                files = [gr.File(label=upload.label, file_types=list(upload.endings), height=130)
-                         for upload in page.uploads]  # fmt: skip
+                files = [
+                    gr.File(label=upload.label, file_types=list(upload.endings), height=130) for upload in page.uploads
+                ]
             allow_missing = gr.Checkbox(False, label="--allow-missing: score what both files have")
     typed.select(lambda: "table", None, source, api_visibility="private")
     uploaded.select(lambda: "files", None, source, api_visibility="private")
@@ -1420,7 +1450,8 @@ def _results(page: Page) -> tuple[dict, gr.State]:
         "plot": plot,
         "signature": gr.Textbox(label="Signature", interactive=False, buttons=["copy"]),
         "table": gr.Dataframe(
-            interactive=False, wrap=True, max_height=420, label=table_label(page), buttons=["fullscreen"]),
+            interactive=False, wrap=True, max_height=420, label=table_label(page), buttons=["fullscreen"]
+        ),
         "why": gr.HTML(container=True, padding=True),
         "call": gr.Code(label="The same in Python", language="python", interactive=False),
     }
@@ -1518,8 +1549,9 @@ def decode_text(content: bytes, path: str, line: int | None = None) -> str:
         content = content.removeprefix(_MARK)
     place = content.find(b"\0")
     if place >= 0:
-        raise ValueError(f"{path}, line {_line(content, place, line)} holds a NUL byte, as UTF-16 does, expected a "
-                         "text in UTF-8")  # fmt: skip
+        raise ValueError(
+            f"{path}, line {_line(content, place, line)} holds a NUL byte, as UTF-16 does, expected a text in UTF-8"
+        )
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -43,15 +43,21 @@ def strict(text):
 @pytest.fixture
 def unscored(monkeypatch, tmp_path):
     """Two files whose middle sample has no score, and their references."""
+
     def measure(names, data, options):
         values = np.array([float(text) for text in data.predictions])
         given = {"entity_score": values, "recall": values, "similarity": values}
-        return [reports.make_report("entity_score", given, entity_score.score, entity_score.sample_scores, "made up",
-                                    options, None)]  # fmt: skip
+        return [
+            reports.make_report(
+                "entity_score", given, entity_score.score, entity_score.sample_scores, "made up", options, None
+            )
+        ]
 
     monkeypatch.setattr(entity, "measure", measure)
-    rows = [[{"image_id": i, "caption": text} for i, text in enumerate(texts)]
-            for texts in (("0.5", "nan", "1"), ("0.25", "nan", "nan"), "xyz")]  # fmt: skip
+    rows = [
+        [{"image_id": i, "caption": text} for i, text in enumerate(texts)]
+        for texts in (("0.5", "nan", "1"), ("0.25", "nan", "nan"), "xyz")
+    ]
     return [write(tmp_path / f"{name}.json", content) for name, content in zip("abr", rows)]
 
 
@@ -185,8 +191,13 @@ with written_whole(sys.argv[1]) as part, open(part, "w") as file:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_who_is_stopped_leaves_no_half_file(number, tmp_path):
     (tmp_path / "a").write_text("old")
-    with subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path / "a")], cwd=ROOT, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True) as process:  # fmt: skip
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(tmp_path / "a")],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
         assert process.stdout.readline() == "begun\n"
         assert len(os.listdir(tmp_path)) == 2
         process.send_signal(number)
@@ -216,8 +227,16 @@ def test_official_files_are_whole(tmp_path, monkeypatch):
     folder = tmp_path / "official"
     row = {"question_id": 1, "image_id": 1, "answers": ["no"] * 10, "question_type": "is", "answer_type": "other"}
     results = write(tmp_path / "r.json", [{"question_id": 1, "answer": "no"}])
-    command = ["score", "vqa_accuracy", "--predictions", results, "--references",
-               write(tmp_path / "a.json", {"annotations": [row]}), "--official-output", str(folder)]  # fmt: skip
+    command = [
+        "score",
+        "vqa_accuracy",
+        "--predictions",
+        results,
+        "--references",
+        write(tmp_path / "a.json", {"annotations": [row]}),
+        "--official-output",
+        str(folder),
+    ]
     assert main(command) == 0
     before = {name: (folder / name).read_text() for name in os.listdir(folder)}
 
@@ -276,8 +295,10 @@ def test_captions_and_ids(tmp_path, capsys):
 
 
 def test_labels(tmp_path, capsys):
-    rows = [{"question_id": i, "image_id": i, "answers": [HOSTILE] * 10, "answer_type": HOSTILE, "question_type": "a"}
-            for i in range(2)]  # fmt: skip
+    rows = [
+        {"question_id": i, "image_id": i, "answers": [HOSTILE] * 10, "answer_type": HOSTILE, "question_type": "a"}
+        for i in range(2)
+    ]
     results = write(tmp_path / "r.json", [{"question_id": i, "answer": HOSTILE} for i in range(2)])
     annotations = write(tmp_path / "a.json", {"annotations": rows})
     assert main(["score", "vqa_accuracy", "--predictions", results, "--references", annotations]) == 0
@@ -289,8 +310,9 @@ def test_notes(tmp_path, capsys, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         # pytest takes the warnings that no text is made of.
-        monkeypatch.setattr(warnings, "showwarning",
-                            lambda *given, **more: sys.stderr.write(warnings.formatwarning(*given[:4])))  # fmt: skip
+        monkeypatch.setattr(
+            warnings, "showwarning", lambda *given, **more: sys.stderr.write(warnings.formatwarning(*given[:4]))
+        )
         assert main(["score", "cider"]) == 0
     assert printed(capsys).err == f"note: {visible(HOSTILE)}\n"
 

@@ -68,8 +68,16 @@ def test_training():
 
 def test_learning_curve():
     rows = read("learning_curve")
-    names = [("i2t_r@1", "t2i_r@1"), ("i2t_r@5", "t2i_r@5"), ("i2t_r@10", "t2i_r@10"), ("i2t_mrr", "t2i_mrr"),
-             ("vqa_em",), ("vqa_soft",), ("bleu4",), ("cider",)]  # fmt: skip
+    names = [
+        ("i2t_r@1", "t2i_r@1"),
+        ("i2t_r@5", "t2i_r@5"),
+        ("i2t_r@10", "t2i_r@10"),
+        ("i2t_mrr", "t2i_mrr"),
+        ("vqa_em",),
+        ("vqa_soft",),
+        ("bleu4",),
+        ("cider",),
+    ]
     for group, (before, after, without, _) in zip(names, cells("A model that learns"), strict=True):
         for found, prefix, step in ((before, "", "0"), (after, "", "50"), (without, "baseline_", "50")):
             chosen = [row for row in rows if row["step"] == step]

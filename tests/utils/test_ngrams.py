@@ -187,8 +187,42 @@ def test_encoding_one_text_equals_splitting_it(name, text):
     assert decode(*encode([text], name)) == [list(resolve(name).split(text))]
 
 
-pieces = ["a", "Dog", "1", "1/2", "3.5", "-", "--", ".", ",", "K.", "The", "'s", "n't", "(", ")", "&amp;", "&", "...",
-          "'", '"', "’", "$5", "<b", ">", "http://x", "mr.", "@u", "#t", ":)", "é", "中", "\U0001f600", "555", "4567"]
+pieces = [
+    "a",
+    "Dog",
+    "1",
+    "1/2",
+    "3.5",
+    "-",
+    "--",
+    ".",
+    ",",
+    "K.",
+    "The",
+    "'s",
+    "n't",
+    "(",
+    ")",
+    "&amp;",
+    "&",
+    "...",
+    "'",
+    '"',
+    "’",
+    "$5",
+    "<b",
+    ">",
+    "http://x",
+    "mr.",
+    "@u",
+    "#t",
+    ":)",
+    "é",
+    "中",
+    "\U0001f600",
+    "555",
+    "4567",
+]
 blanks = ["", " ", "  ", "\n", "\r\n", "\t", "\xa0", "\u2028", "\x0b", "\x85", "\x1c"]
 odd_text = st.lists(st.tuples(st.sampled_from(pieces), st.sampled_from(blanks)), max_size=8).map(
     lambda pairs: "".join(piece + blank for piece, blank in pairs)
@@ -219,31 +253,43 @@ def test_an_encoder_used_in_parts_gives_what_one_call_gives(name, options):
     assert found == decode(*encode(TEXTS, name, **options))
 
 
-@pytest.mark.parametrize("captions, end_token", [
-    (["a b", "", "c"], "<eos>"), (["a b", "", "c"], "a"), ([[1, 2], [], [3]], 0), ([[1, 2], [], [3]], 1),
-    ([[1, 2], [], [3]], np.int64(1)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "captions, end_token",
+    [
+        (["a b", "", "c"], "<eos>"),
+        (["a b", "", "c"], "a"),
+        ([[1, 2], [], [3]], 0),
+        ([[1, 2], [], [3]], 1),
+        ([[1, 2], [], [3]], np.int64(1)),
+    ],
+)
 def test_end_token_closes_every_caption(captions, end_token):
     plain = decode(*encode(captions, "whitespace"))
     assert decode(*encode(captions, "whitespace", end_token=end_token)) == [[*c, end_token] for c in plain]
 
 
-@pytest.mark.parametrize("captions, end_token, expected", [
-    (["a b", ""], 1, "int 1, expected str, as the captions are texts"),
-    (["a b", ""], b"a", "bytes b'a', expected str"),
-    ([[1, 2]], "<eos>", "str '<eos>', expected int, as they are token ids"),
-    ([[1, 2]], True, "bool True, expected int"),
-    ([[]], "", "str '', expected int"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "captions, end_token, expected",
+    [
+        (["a b", ""], 1, "int 1, expected str, as the captions are texts"),
+        (["a b", ""], b"a", "bytes b'a', expected str"),
+        ([[1, 2]], "<eos>", "str '<eos>', expected int, as they are token ids"),
+        ([[1, 2]], True, "bool True, expected int"),
+        ([[]], "", "str '', expected int"),
+    ],
+)
 def test_an_end_token_of_another_kind_is_refused(captions, end_token, expected):
     with pytest.raises(TypeError, match=f"end_token is {expected}"):
         encode(captions, end_token=end_token)
 
 
-@pytest.mark.parametrize("first, second, message", [
-    (["a b"], [[3]], "captions are token ids, expected texts as those before"),
-    ([[1, 2]], ["c"], "captions are texts, expected token ids as those before"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "first, second, message",
+    [
+        (["a b"], [[3]], "captions are token ids, expected texts as those before"),
+        ([[1, 2]], ["c"], "captions are texts, expected token ids as those before"),
+    ],
+)
 def test_texts_and_ids_do_not_meet_in_one_encoder(first, second, message):
     encoder = Encoder()
     encoder.encode([])
