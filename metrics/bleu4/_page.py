@@ -124,6 +124,7 @@ _OTHER_KINDS = {
     b"\xfd7zXZ\x00": "compressed (xz)",
     b"\x28\xb5\x2f\xfd": "compressed (zstd)",
     b"PAR1": "Parquet",
+    b"\x93NUMPY": "a NumPy array",
 }
 _MARK = b"\xef\xbb\xbf"
 

@@ -69,6 +69,8 @@ def run(names: list[str], options: argparse.Namespace) -> tuple[RetrievalSet, li
     references = [_references(path) for path in (options.references, options.backward_references)]
     own = scorer(names[0], options)
     if options.engine or any(path and has_magic(path) for path in _sides(options)):
+        if own.folds is not None:
+            raise ValueError("--folds does not go with shards: folds are parts of one file")
         found = _find_in_shards(own, references, options)
     else:
         items = _items(options)

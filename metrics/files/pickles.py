@@ -36,10 +36,10 @@ def read_plain_pickle(content: bytes):
     >>> import pickle
     >>> read_plain_pickle(pickle.dumps({("a", "cat"): 2.0}))
     {('a', 'cat'): 2.0}
-    >>> read_plain_pickle(pickle.dumps(print))
+    >>> read_plain_pickle(pickle.dumps(len))
     Traceback (most recent call last):
         ...
-    ValueError: the pickle asks for builtins.print, expected plain containers and numbers only
+    ValueError: the pickle asks for builtins.len, expected plain containers and numbers only
     """
     machine = _Machine(content)
     try:

@@ -1,7 +1,6 @@
 """What a page answers to a click, and its endpoint to a program; whatever is refused is refused in one sentence."""
 
 import csv
-import json
 import math
 import os
 import re
@@ -12,6 +11,8 @@ from pathlib import Path
 
 import gradio as gr
 
+from ..files.csv_cells import csv_row
+from ..files.json_text import json_text
 from ..utils.checks import describe
 from .bounds import few_enough, sample_sizes
 from .escaping import as_html, as_sentence
@@ -125,6 +126,7 @@ def _shown(page: Page, inputs: Inputs, options: dict, results: dict, signature: 
 
 
 def table_label(page: Page, shown: int = 0, samples: int = 0) -> str:
+    """What stands above the table, with how much of it is shown."""
     which = f"The first {shown:,} of {samples:,} {page.plural}" if shown < samples else f"Every {page.sample}"
     return f"{which}: click a heading to sort, a row to see why"
 
@@ -148,11 +150,16 @@ def _downloads(page: Page, inputs: Inputs, columns: dict[str, list]) -> list[str
     table, written = folder / f"{page.metric.name}.csv", folder / "inputs.json"
     with table.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values()))
+        writer.writerow(csv_row(columns))
+        writer.writerows(csv_row(map(_cell, row)) for row in zip(*columns.values()))
     arguments = {key: value for key, value in inputs.arguments.items() if key not in inputs.code}
-    written.write_text(json.dumps(arguments, ensure_ascii=False, indent=1), encoding="utf-8")
+    written.write_text(json_text(arguments), encoding="utf-8")
     return [str(table), str(written)]
+
+
+def _cell(value):
+    """What stands in a cell of CSV: numbers as they are, all else as text."""
+    return value if value is None or isinstance(value, int | float) else str(value)
 
 
 def answer_call(page: Page, inputs: dict, options: dict) -> dict:

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .checks import check_options
 from .containers import as_items, describe
+from .options import check_options
 
 # Weights held at one time: 8 MB of floats, about what a processor's cache holds.
 _CELLS = 1 << 20
@@ -254,6 +254,11 @@ def check_resampling(rows: int, confidence_level: float | None = None, *drawing,
 
 
 def same_rows(systems: Sequence[Statistics]) -> int:
+    """The number of rows, which is the same in all systems.
+
+    Raises:
+        ValueError: It is not.
+    """
     rows = [len(values) for statistics in systems for values in statistics.values()]
     if len(set(rows)) != 1:
         raise ValueError(f"statistics have {sorted(set(rows))} rows, expected the same samples in all")
@@ -299,5 +304,6 @@ def joined(blocks: Iterator[list[dict]]) -> list[Resampled]:
 
 
 def percentiles(values: np.ndarray, confidence_level: float) -> list:
+    """The bounds of the middle part of resampled values (resamples, ...): [low, high], or one pair for each item."""
     tail = (1 - confidence_level) / 2
     return np.moveaxis(np.quantile(values, [tail, 1 - tail], axis=0), 0, -1).tolist()

@@ -10,7 +10,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from .checks import check_options, reference_counts, signature
+from .checks import reference_counts, signature
+from .options import check_options
 from .resampling import check_resampling, confidence_interval, score_by
 
 

@@ -74,7 +74,7 @@ corpora = st.lists(samples, min_size=1, max_size=4)
 
 def statistics_of(corpus, max_order=4):
     texts = [(" ".join(candidate), [" ".join(r) for r in group]) for candidate, group in corpus]
-    return sample_statistics(*zip(*texts), max_order, "whitespace")
+    return sample_statistics(*zip(*texts), max_order=max_order, tokenizer="whitespace")
 
 
 @settings(max_examples=60, deadline=None)
@@ -288,7 +288,7 @@ def test_the_order_of_rows_and_references_does_not_matter(smoothing):
 
 
 def of_one(candidate, references, smoothing, effective_order=False, max_order=4):
-    statistics = sample_statistics([candidate], [references], max_order, "whitespace")
+    statistics = sample_statistics([candidate], [references], max_order=max_order, tokenizer="whitespace")
     return score(statistics, smoothing, effective_order)[f"bleu{max_order}"]
 
 

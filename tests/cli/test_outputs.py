@@ -22,6 +22,7 @@ from metrics.cli import entity, reports
 from metrics.entity_score import scoring as entity_score
 from metrics.files.csv_cells import csv_row
 from metrics.files.statistics import write_rows
+from metrics.utils.scorers import Found
 from metrics.utils.shown_text import brief, visible
 from metrics.utils.whole_files import write_text, written_whole
 
@@ -46,12 +47,8 @@ def unscored(monkeypatch, tmp_path):
 
     def measure(names, data, options):
         values = np.array([float(text) for text in data.predictions])
-        given = {"entity_score": values, "recall": values, "similarity": values}
-        return [
-            reports.make_report(
-                "entity_score", given, entity_score.score, entity_score.sample_scores, "made up", options, None
-            )
-        ]
+        found = Found({"entity_score": values, "recall": values, "similarity": values}, np.ones(len(values), int))
+        return [reports.make_report(entity_score.Scorer(), found, options)]
 
     monkeypatch.setattr(entity, "measure", measure)
     rows = [

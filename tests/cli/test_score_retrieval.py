@@ -139,7 +139,7 @@ def test_backward_references(files):
         (["--similarity", "S.npy"], "references is None and the sides have 4 and 9 items"),
         (["--similarity", "S.csv"], "S.csv is of an unknown kind, expected .npy or .safetensors"),
         (["--similarity", "missing.npy"], "No such file"),
-        (["--similarity", "S.npy", "--references", "I.npy"], "I.npy is not a JSON file"),
+        (["--similarity", "S.npy", "--references", "I.npy"], "I.npy is a NumPy array"),
         (["--similarity", "S.npy", "--references", "dict.json"], "holds dict, expected a list"),
         (["--similarity", "S.npy", "--references", "ids.json", "--k", "0"], "k is 0"),
         (["--similarity", "S.npy", "--references", "ids.json", "--folds", "3"], "folds is 3 for 4 items"),
