@@ -6,7 +6,7 @@ the similarities of COCO's test images.
 
 import numpy as np
 
-from ._shared import as_items, describe, is_container
+from ._shared import as_items, as_list, describe, is_container
 from .arrays import as_matrix, check_numbers, compute_type
 from .inputs import Embeddings, check_references
 from .ranks import Pairs
@@ -74,13 +74,15 @@ def pair_ids(references) -> list[tuple]:
     >>> pair_ids(["a", "a"]), pair_ids([(7, 1), (7, 2)])
     ([('a', '0'), ('a', '1')], [(7, 1), (7, 2)])
     """
-    rows = as_items(references, "references")
+    # A copy, whose rows are put in place of arrays.
+    rows = list(as_items(references, "references"))
     if isinstance(rows[0], str | int | np.integer):
         images = _ids(rows, "references")
         return [(image, type(image)(number)) for number, image in enumerate(images)]
-    rows = [as_items(row, f"references[{i}]") if is_container(row) else row for i, row in enumerate(rows)]
     for i, row in enumerate(rows):
-        if not isinstance(row, list) or len(row) != 2:
+        if not isinstance(row, list | tuple) and is_container(row):
+            rows[i] = row = as_list(row, f"references[{i}]")
+        if not isinstance(row, list | tuple) or len(row) != 2:
             raise TypeError(f"references[{i}] is {describe(row)}, expected the ids of an image and a text")
     images, texts = zip(*rows)
     return list(zip(_ids(images, "image_ids"), _ids(texts, "text_ids")))
