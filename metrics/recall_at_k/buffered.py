@@ -8,7 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+<<<<<<< HEAD
 from ._shared import as_items, check_options, describe, is_container, not_stored
+=======
+from ._shared import as_items, as_list, describe, is_container
+>>>>>>> columns
 from .arrays import as_matrix, check_numbers, compute_type
 from .inputs import Embeddings, Ranked, check_references, own_pairs, without_own
 from .ranks import Pairs
@@ -99,13 +103,20 @@ def pair_ids(references) -> list[tuple]:
     >>> pair_ids([(7, 1), (7, 2)]), pair_ids(["a"])
     ([(7, 1), (7, 2)], [NewText(image='a', text='0')])
     """
-    rows = as_items(references, "references")
+    # A copy, whose rows are put in place of arrays.
+    rows = list(as_items(references, "references"))
     if isinstance(rows[0], str | int | np.integer):
         images = _ids(rows, "references")
+<<<<<<< HEAD
         return [NewText(image, type(image)(number)) for number, image in enumerate(images)]
     rows = [as_items(row, f"references[{i}]") if is_container(row) else row for i, row in enumerate(rows)]
+=======
+        return [(image, type(image)(number)) for number, image in enumerate(images)]
+>>>>>>> columns
     for i, row in enumerate(rows):
-        if not isinstance(row, list) or len(row) != 2:
+        if not isinstance(row, list | tuple) and is_container(row):
+            rows[i] = row = as_list(row, f"references[{i}]")
+        if not isinstance(row, list | tuple) or len(row) != 2:
             raise TypeError(f"references[{i}] is {describe(row)}, expected the ids of an image and a text")
     images, texts = zip(*rows)
     return list(zip(_ids(images, "image_ids"), _ids(texts, "text_ids")))
