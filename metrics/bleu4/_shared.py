@@ -464,6 +464,34 @@ def _not_stored(values, place: str) -> Iterator[str]:
         yield f"{place} is {describe(values)}, expected Unicode text: it holds half of a surrogate pair"
 
 
+def signature(name: str, settings: dict) -> str:
+    """Joins settings to one line that says how a score was made; None values are left out.
+
+    >>> signature("cider_d", {"n": 4, "stem": False, "refs": None})
+    'cider_d|n:4|stem:no|v:0.1.0'
+    """
+    shown = {
+        key: {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+        for key, value in {**settings, "v": VERSION}.items()
+    }
+    return "|".join([name, *(f"{key}:{value}" for key, value in shown.items() if value is not None)])
+
+
+def reference_counts(counts: Iterable[int]) -> str:
+    """The number of references per sample: "5", or "1-5" where it varies.
+
+    >>> reference_counts([1, 5, 2]), reference_counts([5, 5])
+    ('1-5', '5')
+    """
+    sizes = set(counts)
+    return str(min(sizes)) if len(sizes) == 1 else f"{min(sizes)}-{max(sizes)}"
+
+
+# ---- metrics/utils/options.py
+
+"""Options checked by kind: what every metric does with its own."""
+
+
 def check_options(orders: dict | None = None, positive: dict | None = None, flags: dict | None = None) -> None:
     """Checks options by kind, each given as name -> value.
 
@@ -489,29 +517,6 @@ def check_options(orders: dict | None = None, positive: dict | None = None, flag
     for name, value in (flags or {}).items():
         if not isinstance(value, bool):
             raise ValueError(f"{name} is {value!r}, expected True or False")
-
-
-def signature(name: str, settings: dict) -> str:
-    """Joins settings to one line that says how a score was made; None values are left out.
-
-    >>> signature("cider_d", {"n": 4, "stem": False, "refs": None})
-    'cider_d|n:4|stem:no|v:0.1.0'
-    """
-    shown = {
-        key: {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
-        for key, value in {**settings, "v": VERSION}.items()
-    }
-    return "|".join([name, *(f"{key}:{value}" for key, value in shown.items() if value is not None)])
-
-
-def reference_counts(counts: Iterable[int]) -> str:
-    """The number of references per sample: "5", or "1-5" where it varies.
-
-    >>> reference_counts([1, 5, 2]), reference_counts([5, 5])
-    ('1-5', '5')
-    """
-    sizes = set(counts)
-    return str(min(sizes)) if len(sizes) == 1 else f"{min(sizes)}-{max(sizes)}"
 
 
 # ---- metrics/utils/resampling.py
@@ -763,6 +768,11 @@ def check_resampling(rows: int, confidence_level: float | None = None, *drawing,
 
 
 def same_rows(systems: Sequence[Statistics]) -> int:
+    """The number of rows, which is the same in all systems.
+
+    Raises:
+        ValueError: It is not.
+    """
     rows = [len(values) for statistics in systems for values in statistics.values()]
     if len(set(rows)) != 1:
         raise ValueError(f"statistics have {sorted(set(rows))} rows, expected the same samples in all")
@@ -808,6 +818,7 @@ def joined(blocks: Iterator[list[dict]]) -> list[Resampled]:
 
 
 def percentiles(values: np.ndarray, confidence_level: float) -> list:
+    """The bounds of the middle part of resampled values (resamples, ...): [low, high], or one pair for each item."""
     tail = (1 - confidence_level) / 2
     return np.moveaxis(np.quantile(values, [tail, 1 - tail], axis=0), 0, -1).tolist()
 

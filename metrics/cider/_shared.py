@@ -477,6 +477,34 @@ def _not_stored(values, place: str) -> Iterator[str]:
         yield f"{place} is {describe(values)}, expected Unicode text: it holds half of a surrogate pair"
 
 
+def signature(name: str, settings: dict) -> str:
+    """Joins settings to one line that says how a score was made; None values are left out.
+
+    >>> signature("cider_d", {"n": 4, "stem": False, "refs": None})
+    'cider_d|n:4|stem:no|v:0.1.0'
+    """
+    shown = {
+        key: {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+        for key, value in {**settings, "v": VERSION}.items()
+    }
+    return "|".join([name, *(f"{key}:{value}" for key, value in shown.items() if value is not None)])
+
+
+def reference_counts(counts: Iterable[int]) -> str:
+    """The number of references per sample: "5", or "1-5" where it varies.
+
+    >>> reference_counts([1, 5, 2]), reference_counts([5, 5])
+    ('1-5', '5')
+    """
+    sizes = set(counts)
+    return str(min(sizes)) if len(sizes) == 1 else f"{min(sizes)}-{max(sizes)}"
+
+
+# ---- metrics/utils/options.py
+
+"""Options checked by kind: what every metric does with its own."""
+
+
 def check_options(orders: dict | None = None, positive: dict | None = None, flags: dict | None = None) -> None:
     """Checks options by kind, each given as name -> value.
 
@@ -502,29 +530,6 @@ def check_options(orders: dict | None = None, positive: dict | None = None, flag
     for name, value in (flags or {}).items():
         if not isinstance(value, bool):
             raise ValueError(f"{name} is {value!r}, expected True or False")
-
-
-def signature(name: str, settings: dict) -> str:
-    """Joins settings to one line that says how a score was made; None values are left out.
-
-    >>> signature("cider_d", {"n": 4, "stem": False, "refs": None})
-    'cider_d|n:4|stem:no|v:0.1.0'
-    """
-    shown = {
-        key: {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
-        for key, value in {**settings, "v": VERSION}.items()
-    }
-    return "|".join([name, *(f"{key}:{value}" for key, value in shown.items() if value is not None)])
-
-
-def reference_counts(counts: Iterable[int]) -> str:
-    """The number of references per sample: "5", or "1-5" where it varies.
-
-    >>> reference_counts([1, 5, 2]), reference_counts([5, 5])
-    ('1-5', '5')
-    """
-    sizes = set(counts)
-    return str(min(sizes)) if len(sizes) == 1 else f"{min(sizes)}-{max(sizes)}"
 
 
 # ---- metrics/utils/resampling.py
@@ -776,6 +781,11 @@ def check_resampling(rows: int, confidence_level: float | None = None, *drawing,
 
 
 def same_rows(systems: Sequence[Statistics]) -> int:
+    """The number of rows, which is the same in all systems.
+
+    Raises:
+        ValueError: It is not.
+    """
     rows = [len(values) for statistics in systems for values in statistics.values()]
     if len(set(rows)) != 1:
         raise ValueError(f"statistics have {sorted(set(rows))} rows, expected the same samples in all")
@@ -821,6 +831,7 @@ def joined(blocks: Iterator[list[dict]]) -> list[Resampled]:
 
 
 def percentiles(values: np.ndarray, confidence_level: float) -> list:
+    """The bounds of the middle part of resampled values (resamples, ...): [low, high], or one pair for each item."""
     tail = (1 - confidence_level) / 2
     return np.moveaxis(np.quantile(values, [tail, 1 - tail], axis=0), 0, -1).tolist()
 
@@ -3403,6 +3414,7 @@ _OTHER_KINDS = {
     b"\xfd7zXZ\x00": "compressed (xz)",
     b"\x28\xb5\x2f\xfd": "compressed (zstd)",
     b"PAR1": "Parquet",
+    b"\x93NUMPY": "a NumPy array",
 }
 _MARK = b"\xef\xbb\xbf"
 
@@ -4207,10 +4219,10 @@ def read_plain_pickle(content: bytes):
     >>> import pickle
     >>> read_plain_pickle(pickle.dumps({("a", "cat"): 2.0}))
     {('a', 'cat'): 2.0}
-    >>> read_plain_pickle(pickle.dumps(print))
+    >>> read_plain_pickle(pickle.dumps(len))
     Traceback (most recent call last):
         ...
-    ValueError: the pickle asks for builtins.print, expected plain containers and numbers only
+    ValueError: the pickle asks for builtins.len, expected plain containers and numbers only
     """
     machine = _Machine(content)
     try:

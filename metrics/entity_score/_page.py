@@ -474,33 +474,6 @@ def _not_stored(values, place: str) -> Iterator[str]:
         yield f"{place} is {describe(values)}, expected Unicode text: it holds half of a surrogate pair"
 
 
-def check_options(orders: dict | None = None, positive: dict | None = None, flags: dict | None = None) -> None:
-    """Checks options by kind, each given as name -> value.
-
-    Args:
-        orders: Integers of at least 1.
-        positive: Finite numbers above 0.
-        flags: True or False.
-
-    Raises:
-        ValueError: One is of another kind; the message names it.
-
-    >>> check_options(orders={"n": 0})
-    Traceback (most recent call last):
-        ...
-    ValueError: n is 0, expected an integer of at least 1
-    """
-    for name, value in (orders or {}).items():
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-            raise ValueError(f"{name} is {value!r}, expected an integer of at least 1")
-    for name, value in (positive or {}).items():
-        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < value < float("inf"):
-            raise ValueError(f"{name} is {value!r}, expected a positive number")
-    for name, value in (flags or {}).items():
-        if not isinstance(value, bool):
-            raise ValueError(f"{name} is {value!r}, expected True or False")
-
-
 def signature(name: str, settings: dict) -> str:
     """Joins settings to one line that says how a score was made; None values are left out.
 
@@ -1090,7 +1063,7 @@ def never_meet(sides: dict[str, Iterable], kind: str) -> str:
     """
     shown = []
     for path, ids in sides.items():
-        first = ", ".join(str(one)[:60] for one in [*ids][:2]) or "none"
+        first = ", ".join(_short_id(one) for one in [*ids][:2]) or "none"
         shown.append(f"{path} has {first}" + (f" and {len(ids) - 2} more" if len(ids) > 2 else ""))
     return f"{' and '.join(sides)} have no {kind} in common: {', '.join(shown)}"
 
@@ -1103,8 +1076,11 @@ def name_some(ids: Iterable[str], kind: str = "image id", most: int = 5) -> str:
     """
     ids = list(ids)
     more = f" and {len(ids) - most} more" if len(ids) > most else ""
-    shown = (visible(text if len(text) <= _LONGEST_ID else f"{text[:_LONGEST_ID]}...") for text in ids[:most])
-    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(shown)}{more})"
+    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(map(_short_id, ids[:most]))}{more})"
+
+
+def _short_id(text: str) -> str:
+    return visible(text if len(text) <= _LONGEST_ID else f"{text[:_LONGEST_ID]}...")
 
 
 # ---- metrics/page/escaping.py
@@ -1115,16 +1091,17 @@ def name_some(ids: Iterable[str], kind: str = "image id", most: int = 5) -> str:
 # Of an error or a warning, which a page shows in a corner.
 _MOST_CHARACTERS = 600
 # What Markdown reads in a line besides HTML, and what a page would make a link of.
-_MARKDOWN = re.compile(r"[\\`*_\[\]()#!|~$:]")
+# The hash sign by its number: the loader of evaluate cuts lines at one.
+_MARKDOWN = re.compile(r"[\\`*_\[\]()\x23!|~$:]")
 
 
 def as_html(text) -> str:
     """The text as HTML that shows it as it is, also where the HTML is read as Markdown first.
 
-    >>> as_html("<unk> ![x](y)")
-    '&lt;unk&gt; &#33;&#91;x&#93;&#40;y&#41;'
+    >>> as_html("<unk>"), html.unescape(as_html("![x](y)"))
+    ('&lt;unk&gt;', '![x](y)')
     """
-    return _MARKDOWN.sub(lambda found: f"&#{ord(found[0])};", html.escape(str(text)))
+    return _MARKDOWN.sub(lambda found: f"&\x23{ord(found[0])};", html.escape(str(text)))
 
 
 def as_sentence(message: str) -> str:
@@ -1655,6 +1632,33 @@ def _names(counts: Counter, mark: str, weight: Callable[[tuple], str]) -> str:
     return " ".join([*pieces, *more])
 
 
+# ---- metrics/files/csv_cells.py
+
+"""Cells of CSV files: texts that no spreadsheet takes for a formula."""
+
+
+# A spreadsheet runs a cell that begins so. Quotes may stand before it in a text of its own, and one more tells them
+# from the quote that is put there.
+_FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def csv_row(values: Iterable) -> list:
+    """The cells of a row: a text that a spreadsheet would run gets a quote in front; all else stays as it is.
+
+    Numbers, and texts that are numbers, stay. Who reads such a file takes one `'` off a cell that begins with one or
+    several of them and then one of `= + - @`, a tab or a line end (or the wide forms of the four): that is the text.
+
+    >>> csv_row(["a cat", "=1+1", -0.5, "-0.5", "'-a", "it's"])
+    ['a cat', "'=1+1", -0.5, '-0.5', "''-a", "it's"]
+    """
+    return [f"'{value}" if isinstance(value, str) and _is_formula(value) else value for value in values]
+
+
+def _is_formula(text: str) -> bool:
+    return _FORMULA.match(text) is not None and _NUMBER.fullmatch(text) is None
+
+
 # ---- metrics/page/answering.py
 
 """What a page answers to a click, and its endpoint to a program; whatever is refused is refused in one sentence."""
@@ -1767,6 +1771,7 @@ def _shown(page: Page, inputs: Inputs, options: dict, results: dict, signature: 
 
 
 def table_label(page: Page, shown: int = 0, samples: int = 0) -> str:
+    """What stands above the table, with how much of it is shown."""
     which = f"The first {shown:,} of {samples:,} {page.plural}" if shown < samples else f"Every {page.sample}"
     return f"{which}: click a heading to sort, a row to see why"
 
@@ -1790,11 +1795,16 @@ def _downloads(page: Page, inputs: Inputs, columns: dict[str, list]) -> list[str
     table, written = folder / f"{page.metric.name}.csv", folder / "inputs.json"
     with table.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values()))
+        writer.writerow(csv_row(columns))
+        writer.writerows(csv_row(map(_csv_cell, row)) for row in zip(*columns.values()))
     arguments = {key: value for key, value in inputs.arguments.items() if key not in inputs.code}
-    written.write_text(json.dumps(arguments, ensure_ascii=False, indent=1), encoding="utf-8")
+    written.write_text(json_text(arguments), encoding="utf-8")
     return [str(table), str(written)]
+
+
+def _csv_cell(value):
+    """What stands in a cell of CSV: numbers as they are, all else as text."""
+    return value if value is None or isinstance(value, int | float) else str(value)
 
 
 def answer_call(page: Page, inputs: dict, options: dict) -> dict:

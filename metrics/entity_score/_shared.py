@@ -468,6 +468,34 @@ def _not_stored(values, place: str) -> Iterator[str]:
         yield f"{place} is {describe(values)}, expected Unicode text: it holds half of a surrogate pair"
 
 
+def signature(name: str, settings: dict) -> str:
+    """Joins settings to one line that says how a score was made; None values are left out.
+
+    >>> signature("cider_d", {"n": 4, "stem": False, "refs": None})
+    'cider_d|n:4|stem:no|v:0.1.0'
+    """
+    shown = {
+        key: {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+        for key, value in {**settings, "v": VERSION}.items()
+    }
+    return "|".join([name, *(f"{key}:{value}" for key, value in shown.items() if value is not None)])
+
+
+def reference_counts(counts: Iterable[int]) -> str:
+    """The number of references per sample: "5", or "1-5" where it varies.
+
+    >>> reference_counts([1, 5, 2]), reference_counts([5, 5])
+    ('1-5', '5')
+    """
+    sizes = set(counts)
+    return str(min(sizes)) if len(sizes) == 1 else f"{min(sizes)}-{max(sizes)}"
+
+
+# ---- metrics/utils/options.py
+
+"""Options checked by kind: what every metric does with its own."""
+
+
 def check_options(orders: dict | None = None, positive: dict | None = None, flags: dict | None = None) -> None:
     """Checks options by kind, each given as name -> value.
 
@@ -493,29 +521,6 @@ def check_options(orders: dict | None = None, positive: dict | None = None, flag
     for name, value in (flags or {}).items():
         if not isinstance(value, bool):
             raise ValueError(f"{name} is {value!r}, expected True or False")
-
-
-def signature(name: str, settings: dict) -> str:
-    """Joins settings to one line that says how a score was made; None values are left out.
-
-    >>> signature("cider_d", {"n": 4, "stem": False, "refs": None})
-    'cider_d|n:4|stem:no|v:0.1.0'
-    """
-    shown = {
-        key: {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
-        for key, value in {**settings, "v": VERSION}.items()
-    }
-    return "|".join([name, *(f"{key}:{value}" for key, value in shown.items() if value is not None)])
-
-
-def reference_counts(counts: Iterable[int]) -> str:
-    """The number of references per sample: "5", or "1-5" where it varies.
-
-    >>> reference_counts([1, 5, 2]), reference_counts([5, 5])
-    ('1-5', '5')
-    """
-    sizes = set(counts)
-    return str(min(sizes)) if len(sizes) == 1 else f"{min(sizes)}-{max(sizes)}"
 
 
 # ---- metrics/utils/resampling.py
@@ -767,6 +772,11 @@ def check_resampling(rows: int, confidence_level: float | None = None, *drawing,
 
 
 def same_rows(systems: Sequence[Statistics]) -> int:
+    """The number of rows, which is the same in all systems.
+
+    Raises:
+        ValueError: It is not.
+    """
     rows = [len(values) for statistics in systems for values in statistics.values()]
     if len(set(rows)) != 1:
         raise ValueError(f"statistics have {sorted(set(rows))} rows, expected the same samples in all")
@@ -812,6 +822,7 @@ def joined(blocks: Iterator[list[dict]]) -> list[Resampled]:
 
 
 def percentiles(values: np.ndarray, confidence_level: float) -> list:
+    """The bounds of the middle part of resampled values (resamples, ...): [low, high], or one pair for each item."""
     tail = (1 - confidence_level) / 2
     return np.moveaxis(np.quantile(values, [tail, 1 - tail], axis=0), 0, -1).tolist()
 
@@ -2382,6 +2393,7 @@ _OTHER_KINDS = {
     b"\xfd7zXZ\x00": "compressed (xz)",
     b"\x28\xb5\x2f\xfd": "compressed (zstd)",
     b"PAR1": "Parquet",
+    b"\x93NUMPY": "a NumPy array",
 }
 _MARK = b"\xef\xbb\xbf"
 
@@ -2748,7 +2760,7 @@ def never_meet(sides: dict[str, Iterable], kind: str) -> str:
     """
     shown = []
     for path, ids in sides.items():
-        first = ", ".join(str(one)[:60] for one in [*ids][:2]) or "none"
+        first = ", ".join(_short_id(one) for one in [*ids][:2]) or "none"
         shown.append(f"{path} has {first}" + (f" and {len(ids) - 2} more" if len(ids) > 2 else ""))
     return f"{' and '.join(sides)} have no {kind} in common: {', '.join(shown)}"
 
@@ -2761,8 +2773,11 @@ def name_some(ids: Iterable[str], kind: str = "image id", most: int = 5) -> str:
     """
     ids = list(ids)
     more = f" and {len(ids) - most} more" if len(ids) > most else ""
-    shown = (visible(text if len(text) <= _LONGEST_ID else f"{text[:_LONGEST_ID]}...") for text in ids[:most])
-    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(shown)}{more})"
+    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(map(_short_id, ids[:most]))}{more})"
+
+
+def _short_id(text: str) -> str:
+    return visible(text if len(text) <= _LONGEST_ID else f"{text[:_LONGEST_ID]}...")
 
 
 # ---- metrics/utils/stamps.py
@@ -3061,389 +3076,6 @@ def _load(path: str, device: str, dtype: str) -> _Parts:
     return _Parts(tokenizer, model.to(device=device, dtype=getattr(torch, dtype)).eval(), _StateCache())
 
 
-<<<<<<< HEAD
-=======
-# ---- metrics/files/text_files.py
-
-"""Text files that nobody checked before: UTF-8, with or without a mark, and whatever else stands under the name."""
-
-
-# How long a pipe without a writer is waited for.
-_PIPE_SECONDS = 3.0
-_CHUNK_BYTES = 1 << 20
-# UTF-32 first, since its mark begins with that of UTF-16.
-_OTHER_KINDS = {
-    b"\xff\xfe\x00\x00": "UTF-32",
-    b"\x00\x00\xfe\xff": "UTF-32",
-    b"\xff\xfe": "UTF-16",
-    b"\xfe\xff": "UTF-16",
-    b"\x1f\x8b": "compressed (gzip)",
-    b"PK\x03\x04": "compressed (zip)",
-    b"BZh": "compressed (bzip2)",
-    b"\xfd7zXZ\x00": "compressed (xz)",
-    b"\x28\xb5\x2f\xfd": "compressed (zstd)",
-    b"PAR1": "Parquet",
-    b"\x93NUMPY": "a NumPy array",
-}
-_MARK = b"\xef\xbb\xbf"
-
-
-def read_text(path: str) -> str:
-    """Reads a text file, or a pipe that somebody writes to.
-
-    Args:
-        path: The file.
-
-    Returns:
-        Its text, without a byte-order mark.
-
-    Raises:
-        ValueError: It is no file, or its content is no UTF-8 text; the message names the path, and the line.
-        OSError: It cannot be opened.
-    """
-    check_is_file(path, pipes=True)
-    content = _read_bytes(path)
-    if not content.strip():
-        raise ValueError(f"{path} is empty, expected a text")
-    return decode_text(content, path)
-
-
-def check_is_file(path: str, pipes: bool = False) -> None:
-    """Checks that a path leads to a file, which ends: a device may not.
-
-    Args:
-        path: The path.
-        pipes: Whether a pipe will do.
-
-    Raises:
-        ValueError: It leads to something else.
-        OSError: There is nothing, or it may not be looked at.
-    """
-    mode = os.stat(path).st_mode
-    if stat.S_ISREG(mode) or (pipes and stat.S_ISFIFO(mode)):
-        return
-    kind = "a folder" if stat.S_ISDIR(mode) else "a pipe" if stat.S_ISFIFO(mode) else "a device or socket"
-    raise ValueError(f"{path} is {kind}, expected a file")
-
-
-def decode_text(content: bytes, path: str, line: int | None = None) -> str:
-    """Decodes a text, or a line of one.
-
-    Args:
-        content: The bytes.
-        path: Where they stand, for messages.
-        line: Number of the line that they are; None of a whole file.
-
-    Raises:
-        ValueError: They are no UTF-8 text; the message names the path and the line.
-    """
-    is_start = line is None or line == 1
-    if is_start:
-        kind = next((kind for start, kind in _OTHER_KINDS.items() if content.startswith(start)), None)
-        if kind is not None:
-            raise ValueError(f"{path} is {kind}, expected a text in UTF-8")
-        content = content.removeprefix(_MARK)
-    place = content.find(b"\0")
-    if place >= 0:
-        raise ValueError(f"{path}, line {_line(content, place, line)} holds a NUL byte, as UTF-16 does, expected a "
-                         "text in UTF-8")  # fmt: skip
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        where = _line(content, error.start, line)
-        found = f"byte 0x{content[error.start]:02x} ({error.reason})"
-        raise ValueError(f"{path}, line {where} is not UTF-8: {found}") from None
-
-
-def _line(content: bytes, place: int, first: int | None) -> int:
-    return content.count(b"\n", 0, place) + (first or 1)
-
-
-def _read_bytes(path: str) -> bytes:
-    # Without O_NONBLOCK to open a pipe waits until somebody writes, perhaps for ever.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with open(descriptor, "rb", buffering=0) as file:
-        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
-            start = _first_of_pipe(descriptor)
-            os.set_blocking(descriptor, True)
-            return start + file.readall()
-        return file.readall()
-
-
-def _first_of_pipe(descriptor: int) -> bytes:
-    """The first bytes of a pipe: none where nobody writes, or where a writer takes its time."""
-    until = time.monotonic() + _PIPE_SECONDS
-    while time.monotonic() < until:
-        try:
-            found = os.read(descriptor, _CHUNK_BYTES)
-        except BlockingIOError:
-            return b""  # There is a writer: it is waited for as long as it takes.
-        if found:
-            return found
-        time.sleep(0.02)
-    return b""
-
-
-# ---- metrics/files/json_text.py
-
-"""JSON as a text that nobody checked before: UTF-8 with or without a mark, and no key twice; and JSON that is written.
-
-What is no JSON by the standard is refused although Python reads it: NaN and Infinity, and halves of surrogate pairs,
-which no text in UTF-8 can hold. What is written has null in their place.
-"""
-
-
-class DoubledKey(ValueError):
-    """An object of a JSON file has a key twice, so that one of two values would be lost."""
-
-
-class NoJsonNumber(ValueError):
-    """NaN or Infinity, which Python reads and JSON does not have."""
-
-
-# Escapes in the order in which they stand, so that the second of two backslashes begins none: a pair of surrogates, a
-# lone one (in the group), any other.
-_ESCAPES = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
-)
-_MAY_BE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-
-
-def unique_keys(pairs: list[tuple[str, object]]) -> dict:
-    """An object of a JSON file, for `object_pairs_hook`.
-
-    Raises:
-        DoubledKey: A key stands in it twice; the message names it.
-
-    >>> json.loads('{"1": "a cat", "2": "a dog"}', object_pairs_hook=unique_keys)
-    {'1': 'a cat', '2': 'a dog'}
-    """
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        counts = Counter(key for key, _ in pairs)
-        twice = next(key for key, count in counts.items() if count > 1)
-        raise DoubledKey(f"the key {brief(twice)} stands twice in one object, expected once")
-    return found
-
-
-def read_json(path: str):
-    """Reads a JSON file.
-
-    Raises:
-        ValueError: It is no file, or not JSON, or not UTF-8, or an object in it has a key twice.
-        OSError: It cannot be opened.
-    """
-    return _parse(read_text(path), path, "is not a JSON file")
-
-
-def read_json_line(content: bytes, path: str, number: int):
-    """Reads a line of a JSON Lines file.
-
-    Args:
-        content: The line.
-        path: Of the file, for messages.
-        number: Of the line, from 1.
-
-    Raises:
-        ValueError: As `read_json`; the message names the path and the line.
-    """
-    place = f"{path}, line {number}"
-    return _parse(decode_text(content, path, number).rstrip("\r\n"), place, "is no JSON")
-
-
-def _parse(text: str, place: str, no_json: str):
-    try:
-        content = json.loads(text, object_pairs_hook=unique_keys, parse_constant=_refuse)
-    except (DoubledKey, NoJsonNumber) as error:
-        raise ValueError(f"{place}: {error}") from None
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}" if "\n" in text else f"column {error.colno}"
-        raise ValueError(f"{place} {no_json}: {error.msg} at {where}") from None
-    except RecursionError:
-        raise ValueError(f"{place} {no_json}: it is nested too deeply") from None
-    except ValueError:
-        # Python reads none of more digits, as that takes time that grows with their square.
-        raise ValueError(f"{place} holds an integer of thousands of digits, expected fewer") from None
-    _check_surrogates(text, place)
-    return content
-
-
-def _refuse(name: str):
-    raise NoJsonNumber(f"{name} stands in it, expected a number that JSON has, or null")
-
-
-def _check_surrogates(text: str, place: str) -> None:
-    if not _MAY_BE_SURROGATE.search(text):
-        return
-    for found in _ESCAPES.finditer(text):
-        if found[1] is not None:
-            line = f", line {text.count(chr(10), 0, found.start()) + 1}" if "\n" in text.rstrip() else ""
-            raise ValueError(f"{place}{line}: \\{found[1]} is half of a character, expected both halves")
-
-
-def json_text(content, indent: int | None = 2) -> str:
-    """JSON of what is written: null where there is no number, since JSON has neither NaN nor infinity.
-
-    >>> print(json_text({"score": float("nan")}, indent=None))
-    {"score": null}
-    """
-    try:
-        return _encoder(indent).encode(content)
-    except ValueError:
-        # To look first would take longer than to write.
-        return _encoder(indent).encode(without_nan(content))
-
-
-@lru_cache(maxsize=4)
-def _encoder(indent: int | None) -> json.JSONEncoder:
-    # To make one for each line of a file would take as long again.
-    return json.JSONEncoder(indent=indent, allow_nan=False)
-
-
-def without_nan(content):
-    """The same dicts and lists with None for each NaN and infinity.
-
-    >>> without_nan({"interval": [float("nan"), 1.0]})
-    {'interval': [None, 1.0]}
-    """
-    if isinstance(content, dict):
-        return {key: without_nan(value) for key, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [without_nan(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
-
-
-# ---- metrics/files/captions.py
-
-"""Files of the field -> predictions and references.
-
-Captions come as COCO's annotation file (a dict whose `annotations` list holds image_id and caption), as a results list
-of {image_id, caption}, or as pycocoevalcap takes them, {image id: [caption, ...]}. Ids are compared as text, so that
-42 and "42" are the same image.
-"""
-
-
-# Of ids in messages.
-_LONGEST_ID = 200
-
-
-class CaptionSet(NamedTuple):
-    """Candidates and references of the same images, in the order of the predictions file.
-
-    Attributes:
-        ids: Image ids, as text.
-        predictions: One caption per image.
-        references: The captions of each image.
-        left_out: Number of ids that only one of the two files has, and that were left out on request.
-    """
-
-    ids: list[str]
-    predictions: list[str]
-    references: list[list[str]]
-    left_out: int
-
-
-def read_captions(path: str) -> list[tuple[str, str]]:
-    """Reads (image id, caption) pairs from one of the three formats.
-
-    Raises:
-        ValueError: The file has another shape; the message names the place.
-    """
-    content = read_json(path)
-    place = path
-    if isinstance(content, dict):
-        if "annotations" not in content:
-            return _captions_by_id(content, path)
-        content, place = content["annotations"], f"{path}: annotations"
-    if not isinstance(content, list):
-        raise ValueError(f"{place} is {type(content).__name__}, expected a list of {{image_id, caption}}")
-    return [_caption(row, f"{place}[{number}]") for number, row in enumerate(content)]
-
-
-def _captions_by_id(content: dict, path: str) -> list[tuple[str, str]]:
-    groups = {image_id: [group] if isinstance(group, str) else group for image_id, group in content.items()}
-    for image_id, group in groups.items():
-        if not isinstance(group, list) or not group or not all(isinstance(caption, str) for caption in group):
-            raise ValueError(
-                f"{path} is a dict with the key {brief(image_id)}, expected annotations among the keys, or a list of "
-                "captions under every image id"
-            )
-    return [(image_id, caption) for image_id, group in groups.items() for caption in group]
-
-
-def _caption(row, place: str) -> tuple[str, str]:
-    if not isinstance(row, dict) or not {"image_id", "caption"} <= row.keys():
-        raise ValueError(f"{place} is {brief(row)}, expected a dict with image_id and caption")
-    image_id, caption = row["image_id"], row["caption"]
-    if isinstance(image_id, bool) or not isinstance(image_id, int | str):
-        raise ValueError(f"{place}: image_id is {brief(image_id)}, expected int or str")
-    if not isinstance(caption, str):
-        raise ValueError(f"{place}: caption is {brief(caption)}, expected str")
-    return str(image_id), caption
-
-
-def captions_by_image(path: str) -> dict[str, list[str]]:
-    """Reads the captions of each image, in the order of the file.
-
-    Raises:
-        ValueError: see `read_captions`.
-    """
-    groups: dict[str, list[str]] = {}
-    for image_id, caption in read_captions(path):
-        groups.setdefault(image_id, []).append(caption)
-    return groups
-
-
-def pair_captions(predictions_path: str, references_path: str, allow_missing: bool = False) -> CaptionSet:
-    """Brings the captions of two files together by image id.
-
-    Args:
-        predictions_path: One caption per image.
-        references_path: Any number of captions per image.
-        allow_missing: Leaves out ids that only one of the files has, instead of an error.
-
-    Raises:
-        ValueError: An id has two predictions, or ids are missing or unknown; a few of them are named.
-    """
-    references = captions_by_image(references_path)
-    pairs = read_captions(predictions_path)
-    predictions = dict(pairs)
-    if len(predictions) < len(pairs):
-        seen: set[str] = set()
-        twice = [image_id for image_id, _ in pairs if image_id in seen or seen.add(image_id)]
-        raise ValueError(f"{predictions_path} has more than one caption for {name_some(dict.fromkeys(twice))}")
-    missing = [image_id for image_id in references if image_id not in predictions]
-    unknown = [image_id for image_id in predictions if image_id not in references]
-    _check_ids(missing, unknown, predictions_path, references_path, allow_missing)
-    ids = [image_id for image_id in predictions if image_id in references]
-    if not ids:
-        raise ValueError(f"{predictions_path} and {references_path} have no image id in common")
-    return CaptionSet(ids, [predictions[i] for i in ids], [references[i] for i in ids], len(missing) + len(unknown))
-
-
-def _check_ids(missing, unknown, predictions_path, references_path, allow_missing) -> None:
-    problems = []
-    if missing:
-        problems.append(f"{predictions_path} has no caption for {name_some(missing)} of {references_path}")
-    if unknown:
-        problems.append(f"{references_path} has no caption for {name_some(unknown)} of {predictions_path}")
-    if problems and not allow_missing:
-        raise ValueError("; ".join(problems) + " (--allow-missing scores the others)")
-
-
-def name_some(ids: Iterable[str], kind: str = "image id", most: int = 5) -> str:
-    """Counts ids and names the first few, as a terminal may show them.
-
-    >>> name_some(["3", "4", "5"], most=2)
-    '3 image ids (3, 4 and 1 more)'
-    """
-    ids = list(ids)
-    more = f" and {len(ids) - most} more" if len(ids) > most else ""
-    shown = (visible(text if len(text) <= _LONGEST_ID else f"{text[:_LONGEST_ID]}...") for text in ids[:most])
-    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(shown)}{more})"
-
-
->>>>>>> outputs
 # ---- metrics/utils/perceptron_tagger.py
 
 """NLTK's averaged perceptron tagger on many texts at once, tag by tag equal to NLTK's.

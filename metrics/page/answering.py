@@ -151,13 +151,13 @@ def _downloads(page: Page, inputs: Inputs, columns: dict[str, list]) -> list[str
     with table.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(csv_row(columns))
-        writer.writerows(csv_row(map(_cell, row)) for row in zip(*columns.values()))
+        writer.writerows(csv_row(map(_csv_cell, row)) for row in zip(*columns.values()))
     arguments = {key: value for key, value in inputs.arguments.items() if key not in inputs.code}
     written.write_text(json_text(arguments), encoding="utf-8")
     return [str(table), str(written)]
 
 
-def _cell(value):
+def _csv_cell(value):
     """What stands in a cell of CSV: numbers as they are, all else as text."""
     return value if value is None or isinstance(value, int | float) else str(value)
 

@@ -299,6 +299,38 @@ def describe(value) -> str:
     return "None" if value is None else f"{type(value).__name__} {brief(value, 40)}"
 
 
+# ---- metrics/utils/options.py
+
+"""Options checked by kind: what every metric does with its own."""
+
+
+def check_options(orders: dict | None = None, positive: dict | None = None, flags: dict | None = None) -> None:
+    """Checks options by kind, each given as name -> value.
+
+    Args:
+        orders: Integers of at least 1.
+        positive: Finite numbers above 0.
+        flags: True or False.
+
+    Raises:
+        ValueError: One is of another kind; the message names it.
+
+    >>> check_options(orders={"n": 0})
+    Traceback (most recent call last):
+        ...
+    ValueError: n is 0, expected an integer of at least 1
+    """
+    for name, value in (orders or {}).items():
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+            raise ValueError(f"{name} is {value!r}, expected an integer of at least 1")
+    for name, value in (positive or {}).items():
+        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < value < float("inf"):
+            raise ValueError(f"{name} is {value!r}, expected a positive number")
+    for name, value in (flags or {}).items():
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} is {value!r}, expected True or False")
+
+
 # ---- metrics/utils/checks.py
 
 """Input checked item by item, options by kind, and settings as a signature: what all metrics begin with.
@@ -459,33 +491,6 @@ def _not_stored(values, place: str) -> Iterator[str]:
         yield f"{place} is {describe(values)}, expected an integer of 64 bits (-2**63 to 2**63 - 1)"
     elif isinstance(values, str) and any("\ud800" <= letter <= "\udfff" for letter in values):
         yield f"{place} is {describe(values)}, expected Unicode text: it holds half of a surrogate pair"
-
-
-def check_options(orders: dict | None = None, positive: dict | None = None, flags: dict | None = None) -> None:
-    """Checks options by kind, each given as name -> value.
-
-    Args:
-        orders: Integers of at least 1.
-        positive: Finite numbers above 0.
-        flags: True or False.
-
-    Raises:
-        ValueError: One is of another kind; the message names it.
-
-    >>> check_options(orders={"n": 0})
-    Traceback (most recent call last):
-        ...
-    ValueError: n is 0, expected an integer of at least 1
-    """
-    for name, value in (orders or {}).items():
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-            raise ValueError(f"{name} is {value!r}, expected an integer of at least 1")
-    for name, value in (positive or {}).items():
-        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < value < float("inf"):
-            raise ValueError(f"{name} is {value!r}, expected a positive number")
-    for name, value in (flags or {}).items():
-        if not isinstance(value, bool):
-            raise ValueError(f"{name} is {value!r}, expected True or False")
 
 
 def signature(name: str, settings: dict) -> str:
@@ -760,6 +765,11 @@ def check_resampling(rows: int, confidence_level: float | None = None, *drawing,
 
 
 def same_rows(systems: Sequence[Statistics]) -> int:
+    """The number of rows, which is the same in all systems.
+
+    Raises:
+        ValueError: It is not.
+    """
     rows = [len(values) for statistics in systems for values in statistics.values()]
     if len(set(rows)) != 1:
         raise ValueError(f"statistics have {sorted(set(rows))} rows, expected the same samples in all")
@@ -805,6 +815,7 @@ def joined(blocks: Iterator[list[dict]]) -> list[Resampled]:
 
 
 def percentiles(values: np.ndarray, confidence_level: float) -> list:
+    """The bounds of the middle part of resampled values (resamples, ...): [low, high], or one pair for each item."""
     tail = (1 - confidence_level) / 2
     return np.moveaxis(np.quantile(values, [tail, 1 - tail], axis=0), 0, -1).tolist()
 

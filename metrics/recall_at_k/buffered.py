@@ -8,11 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-<<<<<<< HEAD
-from ._shared import as_items, check_options, describe, is_container, not_stored
-=======
-from ._shared import as_items, as_list, describe, is_container
->>>>>>> columns
+from ._shared import as_items, as_list, check_options, describe, is_container, not_stored
 from .arrays import as_matrix, check_numbers, compute_type
 from .inputs import Embeddings, Ranked, check_references, own_pairs, without_own
 from .ranks import Pairs
@@ -107,12 +103,7 @@ def pair_ids(references) -> list[tuple]:
     rows = list(as_items(references, "references"))
     if isinstance(rows[0], str | int | np.integer):
         images = _ids(rows, "references")
-<<<<<<< HEAD
         return [NewText(image, type(image)(number)) for number, image in enumerate(images)]
-    rows = [as_items(row, f"references[{i}]") if is_container(row) else row for i, row in enumerate(rows)]
-=======
-        return [(image, type(image)(number)) for number, image in enumerate(images)]
->>>>>>> columns
     for i, row in enumerate(rows):
         if not isinstance(row, list | tuple) and is_container(row):
             rows[i] = row = as_list(row, f"references[{i}]")
