@@ -34,7 +34,7 @@ $(VENV)/.entity: $(VENV)/.demo
 $(VENV)/.test: $(VENV)/.demo requirements.txt pyproject.toml
 	$(PIP) torch
 	$(PIP) -r requirements.txt pytest pytest-xdist hypothesis ruff scipy sacrebleu matplotlib rouge-score \
-		"setuptools>=64" accelerate "trl; python_version >= '3.11'" "ray[data]" gradio playwright
+		"setuptools>=64" accelerate "trl; python_version >= '3.11'" "ray[data]" gradio playwright torchmetrics polars
 	@touch $@
 
 $(VENV)/.examples: $(VENV)/.demo pyproject.toml

@@ -160,7 +160,7 @@ def sample_statistics(
 
 def _count_matches(counts: CaptionCounts, max_order: int) -> dict[str, np.ndarray]:
     if len(counts.orders) < max_order:
-        raise ValueError(f"counts hold {len(counts['orders'])} orders, expected at least max_order={max_order}")
+        raise ValueError(f"counts hold {len(counts.orders)} orders, expected at least max_order={max_order}")
     sample = counts.sample
     is_candidate = np.diff(sample, prepend=-1) > 0
     candidate_length = counts.length[is_candidate]

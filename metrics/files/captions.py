@@ -8,7 +8,8 @@ of {image_id, caption}, or as pycocoevalcap takes them, {image id: [caption, ...
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..utils.shown_text import brief, visible
+from ..utils.containers import brief
+from ..utils.shown_text import visible
 from .json_text import read_json
 
 # Of ids in messages.

@@ -22,8 +22,9 @@ from metrics.cli import entity, reports
 from metrics.entity_score import scoring as entity_score
 from metrics.files.csv_cells import csv_row
 from metrics.files.statistics import write_rows
+from metrics.utils.containers import brief
 from metrics.utils.scorers import Found
-from metrics.utils.shown_text import brief, visible
+from metrics.utils.shown_text import visible
 from metrics.utils.whole_files import write_text, written_whole
 
 ROOT = Path(__file__).resolve().parents[2]
