@@ -372,6 +372,21 @@ CALLS = {
 }
 
 
+def assert_same(found, expected, tolerance):
+    """Compares JSON; T5's float32 states differ in the last bits with the number of torch's threads in a process."""
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        found, expected = list(found.values()), list(expected.values())
+    if isinstance(expected, list):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected):
+            assert_same(one, other, tolerance)
+    elif tolerance and isinstance(expected, float):
+        assert found == pytest.approx(expected, abs=tolerance, nan_ok=True)
+    else:
+        assert found == expected
+
+
 @pytest.mark.parametrize("name", names())
 def test_endpoint_is_compute(name, serve, load_metric, tmp_path, monkeypatch, request):
     from gradio_client import Client
@@ -386,7 +401,7 @@ def test_endpoint_is_compute(name, serve, load_metric, tmp_path, monkeypatch, re
     expected = metric.compute(**inputs, **options, per_sample=True)
     found = client.predict(inputs, options, api_name="/compute")
     assert found.pop("signature") == metric.signature()
-    assert found == json.loads(json.dumps(expected))
+    assert_same(found, json.loads(json.dumps(expected)), 1e-6 if name == "entity_score" else 0)
     with pytest.raises(Exception, match="options has nothing, expected"):
         client.predict(inputs, {"nothing": 1}, api_name="/compute")
     for wrong in ({"n_resamples": -1, "confidence_level": 0.9}, {"confidence_level": 3}):
