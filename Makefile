@@ -4,7 +4,7 @@ VENV := .venv
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt
 DATA := examples/data
 
-.PHONY: help demo demo-entity examples test stress lint bundles push bench test-oldest clean
+.PHONY: help demo demo-entity examples test stress lint bundles manual push bench test-oldest clean
 
 help:
 	@echo "make demo         score the small files in $(DATA) and print a table (installs numpy only)"
@@ -13,6 +13,7 @@ help:
 	@echo "make test         install everything, lint, check the generated files, run all tests"
 	@echo "make stress       the long forms of the tests that have one: kills, damage, threads, random trials"
 	@echo "make bundles      write _shared.py and _page.py of each metric from what they share"
+	@echo "make manual       write docs/command_line.md from the parser of the command line"
 	@echo "make push NAMESPACE=user  push all five metrics to the Hub, each as a Space (ARGS=--dry-run only lists)"
 	@echo "make bench        compare speed and memory with other implementations"
 	@echo "make test-oldest  run the tests with the oldest versions that requirements.txt allows"
@@ -33,7 +34,7 @@ $(VENV)/.entity: $(VENV)/.demo
 $(VENV)/.test: $(VENV)/.demo requirements.txt pyproject.toml
 	$(PIP) torch
 	$(PIP) -r requirements.txt pytest pytest-xdist hypothesis ruff scipy sacrebleu matplotlib rouge-score \
-		"setuptools>=64" accelerate "trl; python_version >= '3.11'" "ray[data]" gradio playwright
+		"setuptools>=64" accelerate "trl; python_version >= '3.11'" "ray[data]" gradio playwright torchmetrics polars
 	@touch $@
 
 $(VENV)/.examples: $(VENV)/.demo pyproject.toml
@@ -65,6 +66,7 @@ demo-entity: $(VENV)/.entity
 
 lint: $(VENV)/.test
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/python -m metrics.publish.bundles --check
 
 test: lint
@@ -75,6 +77,9 @@ stress: $(VENV)/.test
 
 bundles: $(VENV)/.demo
 	$(VENV)/bin/python -m metrics.publish.bundles
+
+manual: $(VENV)/.demo
+	$(VENV)/bin/python -m metrics.cli.manual > docs/command_line.md
 
 push: $(VENV)/.demo
 	$(PIP) huggingface_hub

@@ -92,8 +92,10 @@ def read_triplets(folder: Path) -> Triplets:
     references = captions_by_image(str(path))
     groups = [references.get(image, []) for image, _ in b]
     if len(set(map(len, groups))) != 1 or not groups[0]:
-        raise ValueError(f"{path} has {min(map(len, groups))} to {max(map(len, groups))} captions per image, "
-                         "expected as many for every image of the candidates")
+        raise ValueError(
+            f"{path} has {min(map(len, groups))} to {max(map(len, groups))} captions per image, "
+            "expected as many for every image of the candidates"
+        )
     b, c = [caption for _, caption in b], [caption for _, caption in c]
     return Triplets(groups, b, c, _majority(list(_read_votes(paths[2])), b, c, paths[2]))
 
@@ -130,8 +132,10 @@ def _majority(votes: list[tuple[str, str, int]], b: list[str], c: list[str], pat
         pair = row // per_pair
         texts = b[pair].strip(), c[pair].strip()
         if (first, second) not in (texts, texts[::-1]):
-            raise ValueError(f"{path}: triplets[{row}] compares {first!r} with {second!r}, expected the candidates of "
-                             f"pair {pair}, {texts}")
+            raise ValueError(
+                f"{path}: triplets[{row}] compares {first!r} with {second!r}, expected the candidates of "
+                f"pair {pair}, {texts}"
+            )
         majority[pair] += rating if (first, second) == texts else -rating
     return majority
 
@@ -256,8 +260,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rouge = rouge_l([*triplets.b, *triplets.c], triplets.references * 2) if has_rouge() else None
     rows = run(triplets, options.numbers, options.draws, rouge, options.seed)
     summary = summarize(rows)
-    table = [[name, *(f"{mean:.4f} ± {deviation:.4f}" for mean, deviation in line.values())]
-             for name, line in summary.items()]
+    table = [
+        [name, *(f"{mean:.4f} ± {deviation:.4f}" for mean, deviation in line.values())]
+        for name, line in summary.items()
+    ]
     print_table(["metric", *map(str, sorted(set(options.numbers)))], table)
     available = len(triplets.references[0])
     print(f"\nWith all {available} references:\n")

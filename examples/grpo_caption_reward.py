@@ -37,10 +37,19 @@ def make_dataset(copies: int, seed: int) -> datasets.Dataset:
 
 def make_model(width: int = 64) -> LlamaForCausalLM:
     """A Llama of two layers with random weights."""
-    return LlamaForCausalLM(LlamaConfig(
-        vocab_size=len(VOCABULARY), hidden_size=width, intermediate_size=2 * width, num_hidden_layers=2,
-        num_attention_heads=4, max_position_embeddings=32, pad_token_id=PAD, bos_token_id=START, eos_token_id=END,
-    ))  # fmt: skip
+    return LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=len(VOCABULARY),
+            hidden_size=width,
+            intermediate_size=2 * width,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            max_position_embeddings=32,
+            pad_token_id=PAD,
+            bos_token_id=START,
+            eos_token_id=END,
+        )
+    )
 
 
 def supervised_start(model: LlamaForCausalLM, dataset: datasets.Dataset, steps: int, seed: int) -> None:
@@ -72,17 +81,29 @@ def train(start_steps: int, steps: int, folder: str, seed: int = 0) -> list[dict
         model=model,
         reward_funcs=CiderReward(table),
         args=GRPOConfig(
-            output_dir=folder, max_steps=steps, per_device_train_batch_size=COMPLETIONS, num_generations=8,
-            max_completion_length=MAX_LENGTH, learning_rate=2e-3, lr_scheduler_type="constant", logging_steps=1,
-            save_strategy="no", report_to=[], disable_tqdm=True, use_cpu=True, bf16=False, seed=seed,
+            output_dir=folder,
+            max_steps=steps,
+            per_device_train_batch_size=COMPLETIONS,
+            num_generations=8,
+            max_completion_length=MAX_LENGTH,
+            learning_rate=2e-3,
+            lr_scheduler_type="constant",
+            logging_steps=1,
+            save_strategy="no",
+            report_to=[],
+            disable_tqdm=True,
+            use_cpu=True,
+            bf16=False,
+            seed=seed,
         ),
         train_dataset=dataset,
         processing_class=make_tokenizer(),
-    )  # fmt: skip
+    )
     trainer.remove_callback(PrinterCallback)
     trainer.train()
-    return [{"step": row["step"], "reward": float(row["reward"])} for row in trainer.state.log_history
-            if "reward" in row]  # fmt: skip
+    return [
+        {"step": row["step"], "reward": float(row["reward"])} for row in trainer.state.log_history if "reward" in row
+    ]
 
 
 def mean_of(rows: Sequence[dict], part: slice) -> float:

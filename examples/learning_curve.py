@@ -96,8 +96,10 @@ def draw_picture(rows: Sequence[dict], path: Path) -> None:
         return
     steps = sorted({row["step"] for row in rows})
     for axis, (name, title) in zip(axes, CLAIMS.items()):
-        table = {key: np.array([[row[key] for row in rows if row["step"] == step] for step in steps])
-                 for key in (name, f"baseline_{name}")}
+        table = {
+            key: np.array([[row[key] for row in rows if row["step"] == step] for step in steps])
+            for key in (name, f"baseline_{name}")
+        }
         axis.plot(steps, table[name], color="darkgray", linewidth=0.8)
         (mean,) = axis.plot(steps, table[name].mean(axis=1), "ko-", markersize=4)
         (guess,) = axis.plot(steps, table[f"baseline_{name}"].mean(axis=1), "k--")

@@ -110,8 +110,13 @@ def draw_picture(rows: list[list], path: Path) -> None:
     for axis, title, column in ((axes[0], "CIDEr-D", 4), (axes[1], "BLEU-4", 5)):
         for label, marker in zip(names, "o^x"):
             chosen = [row for row in rows if row[0] == label]
-            axis.plot([row[column] * 100 for row in chosen], [row[1] for row in chosen], f"k{marker}", label=label,
-                      fillstyle="none")
+            axis.plot(
+                [row[column] * 100 for row in chosen],
+                [row[1] for row in chosen],
+                f"k{marker}",
+                label=label,
+                fillstyle="none",
+            )
         axis.axvline(0, color="gray", linewidth=1)
         axis.invert_yaxis()
         axis.set(title=title, xlabel="change against ptb (score x 100)")

@@ -61,13 +61,27 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
 def make_model(width: int = 96) -> VisionEncoderDecoderModel:
     """A vision transformer of two layers and a decoder of two, with random weights."""
     encoder = ViTConfig(
-        image_size=SIZE, patch_size=8, hidden_size=width, num_hidden_layers=2, num_attention_heads=4,
-        intermediate_size=2 * width, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
-    )  # fmt: skip
+        image_size=SIZE,
+        patch_size=8,
+        hidden_size=width,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=2 * width,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
     decoder = GPT2Config(
-        vocab_size=len(VOCABULARY), n_positions=MAX_LENGTH + 1, n_embd=width, n_layer=2, n_head=4, resid_pdrop=0.0,
-        embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=START, eos_token_id=END,
-    )  # fmt: skip
+        vocab_size=len(VOCABULARY),
+        n_positions=MAX_LENGTH + 1,
+        n_embd=width,
+        n_layer=2,
+        n_head=4,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        bos_token_id=START,
+        eos_token_id=END,
+    )
     config = VisionEncoderDecoderConfig.from_encoder_decoder_configs(encoder, decoder)
     config.pad_token_id, config.decoder_start_token_id, config.eos_token_id = PAD, START, END
     model = VisionEncoderDecoderModel(config)
@@ -105,16 +119,30 @@ def train(steps: int, every: int, copies: int, folder: str, seed: int = 0) -> li
     trainer = Seq2SeqTrainer(
         model=make_model(),
         args=Seq2SeqTrainingArguments(
-            output_dir=folder, max_steps=steps, per_device_train_batch_size=64, per_device_eval_batch_size=48,
-            learning_rate=2e-3, warmup_steps=20, lr_scheduler_type="cosine", eval_strategy="steps", eval_steps=every,
-            eval_on_start=True, predict_with_generate=True, batch_eval_metrics=True, save_strategy="no", seed=seed,
-            logging_strategy="no", report_to=[], disable_tqdm=True, use_cpu=True,
+            output_dir=folder,
+            max_steps=steps,
+            per_device_train_batch_size=64,
+            per_device_eval_batch_size=48,
+            learning_rate=2e-3,
+            warmup_steps=20,
+            lr_scheduler_type="cosine",
+            eval_strategy="steps",
+            eval_steps=every,
+            eval_on_start=True,
+            predict_with_generate=True,
+            batch_eval_metrics=True,
+            save_strategy="no",
+            seed=seed,
+            logging_strategy="no",
+            report_to=[],
+            disable_tqdm=True,
+            use_cpu=True,
         ),
         data_collator=collate,
         train_dataset=draw(TRAINING, copies, seed),
         eval_dataset=held_out,
         compute_metrics=cider.compute_metrics(tokenizer, held_out, "captions", also=[bleu4]),
-    )  # fmt: skip
+    )
     trainer.remove_callback(PrinterCallback)
     trainer.train()
     return [row for row in trainer.state.log_history if "eval_cider" in row]

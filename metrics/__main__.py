@@ -1,15 +1,11 @@
 """`python -m metrics COMMAND ...`: dispatches to metrics/cli/COMMAND.py."""
 
-import argparse
 import sys
 import warnings
 from contextlib import contextmanager
 
-from . import __version__
-from .cli import compare, export, push, score
+from .cli.commands import COMMANDS, make_parser
 from .utils.shown_text import visible
-
-_COMMANDS = {"score": score, "compare": compare, "export": export, "push": push}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -20,17 +16,11 @@ def main(arguments: list[str] | None = None) -> int:
     """
     # The command of the installed package, or how a checkout is run.
     program = "python -m metrics" if __package__ == "metrics" else "multimodal-metrics"
-    parser = argparse.ArgumentParser(prog=program, description="Metrics on files, and to the Hub.")
-    parser.add_argument("--version", action="version", version=f"multimodal-metrics {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True)
-    for name, module in _COMMANDS.items():
-        command = commands.add_parser(name, help=module.__doc__.splitlines()[0], description=module.__doc__)
-        module.add_arguments(command)
-    options = parser.parse_args(arguments)
+    options = make_parser(program).parse_args(arguments)
     _forgive(sys.stdout)
     try:
         with _notes():
-            return _COMMANDS[options.command].run(options)
+            return COMMANDS[options.command].run(options)
     except (ValueError, TypeError, OSError) as error:
         reason = str(error)
     except RecursionError:

@@ -58,16 +58,21 @@ class FakeHub(BaseHTTPRequestHandler):
                 return self._answer(content, ETag=f'"{_blob_id(content)}"')
         elif found := re.match(r"/api/spaces/([^/]+/[^/]+)/(tree/main|revision/main)", self.path):
             files = spaces.get(found[1], {})
-            rows = [{"type": "file", "path": path, "rfilename": path, "size": len(content), "oid": _blob_id(content)}
-                    for path, content in files.items()]
+            rows = [
+                {"type": "file", "path": path, "rfilename": path, "size": len(content), "oid": _blob_id(content)}
+                for path, content in files.items()
+            ]
             return self._answer(rows if "tree" in found[2] else {"id": found[1], "sha": "0" * 40, "siblings": rows})
         self._answer({"error": "Entry not found"}, 404, **{"X-Error-Code": "EntryNotFound"})
 
     do_HEAD = do_GET
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"])) if "Content-Length" in self.headers \
+        body = (
+            self.rfile.read(int(self.headers["Content-Length"]))
+            if "Content-Length" in self.headers
             else b"".join(self._chunks())
+        )
         if self.path == "/api/validate-yaml":
             errors = [{"message": error} for error in header_errors(json.loads(body)["content"])]
             return self._answer({"errors": errors, "warnings": []}, 400 if errors else 200)
@@ -79,9 +84,19 @@ class FakeHub(BaseHTTPRequestHandler):
         files = self.server.spaces[repo_id]
         if step == "preupload":
             asked = [row["path"] for row in json.loads(body)["files"]]
-            return self._answer({"files": [
-                {"path": path, "uploadMode": "regular", "shouldIgnore": False,
-                 "oid": _blob_id(files[path]) if path in files else None} for path in asked]})
+            return self._answer(
+                {
+                    "files": [
+                        {
+                            "path": path,
+                            "uploadMode": "regular",
+                            "shouldIgnore": False,
+                            "oid": _blob_id(files[path]) if path in files else None,
+                        }
+                        for path in asked
+                    ]
+                }
+            )
         for line in map(json.loads, body.splitlines()):
             if line["key"] == "header":
                 self.server.messages.append(line["value"]["summary"])

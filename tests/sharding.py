@@ -83,18 +83,14 @@ def assert_same_scores(found: dict, expected: dict, tolerance: float = 1e-12) ->
         assert found[name] == pytest.approx(value, abs=tolerance), name
 
 
-def whole_scores(metric: str, rows: list[dict], **options) -> dict:
+def whole_scores(metric: str, rows: list[dict], encoder=None, **options) -> dict:
     """The scores of all rows in one call of the metric, without evaluate."""
-    import inspect
     from importlib import import_module
 
     scoring = import_module(f"metrics.{metric}.scoring")
-    counting, formula = (
-        {name: value for name, value in options.items() if name in inspect.signature(function).parameters}
-        for function in (scoring.sample_statistics, scoring.score)
-    )
     batch = columns(rows)
-    return scoring.score(scoring.sample_statistics(batch["prediction"], batch["references"], **counting), **formula)
+    statistics = scoring.sample_statistics(batch["prediction"], batch["references"], encoder=encoder, **options)
+    return scoring.Scorer(**options).score(statistics)
 
 
 class DiesOnce:

@@ -7,10 +7,24 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("metrics/*/README.md"))]
+CARDS = sorted(ROOT.glob("metrics/*/README.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples/README.md", *sorted(ROOT.glob("docs/*.md"))]
+DOCUMENTS = [*PAGES, *CARDS]
+WITH_EXAMPLES = [path for path in DOCUMENTS if ">>> " in path.read_text(encoding="utf-8")]
+# A block of Python without prompts is a program, which runs as it stands.
+PROGRAMS = [
+    pytest.param(program, id=f"{path.relative_to(ROOT)}-{number}")
+    for path in DOCUMENTS
+    for number, program in enumerate(re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL))
+    if not program.startswith(">>> ")
+]
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.parent.name)
+def name_of(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=name_of)
 def test_examples_run(path, tmp_path, monkeypatch, request):
     # Examples load "metrics/NAME" by relative path, and write their files where they stand.
     (tmp_path / "metrics").symlink_to(ROOT / "metrics")
@@ -28,11 +42,39 @@ def test_examples_run(path, tmp_path, monkeypatch, request):
     assert not failed, "".join(report)
 
 
-@pytest.mark.parametrize("path", DOCUMENTS[1:], ids=lambda path: path.parent.name)
+def test_the_pages_have_examples():
+    assert {"README.md", "docs/training.md", "docs/scale.md", "docs/comparing.md"} <= set(map(name_of, WITH_EXAMPLES))
+    assert {name_of(path) for path in CARDS} <= set(map(name_of, WITH_EXAMPLES)) and PROGRAMS
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_run(program, tmp_path, monkeypatch):
+    pytest.importorskip("transformers")
+    (tmp_path / "metrics").symlink_to(ROOT / "metrics")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(program, "a program of the documents", "exec"), {"__name__": "__main__"})
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_links_lead_somewhere(path):
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("path", CARDS, ids=lambda path: path.parent.name)
 def test_card_has_every_section(path):
     headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    wanted = ["Metric Description", "How to Use", "Inputs", "Output Values", "Values from Popular Papers", "Examples",
-              "Limitations and Bias", "Citation", "Further References"]
+    wanted = [
+        "Metric Description",
+        "How to Use",
+        "Inputs",
+        "Output Values",
+        "Values from Popular Papers",
+        "Examples",
+        "Limitations and Bias",
+        "Citation",
+        "Further References",
+    ]
     assert [heading for heading in headings if heading in wanted] == wanted
     assert headings[0].startswith("Metric Card for ")
 

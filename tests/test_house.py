@@ -84,8 +84,9 @@ def test_a_broken_layer_is_seen(tmp_path):
 
 def test_imports_inside_metrics_are_relative():
     for path in METRICS.rglob("*.py"):
-        assert not re.findall(r"^ *(?:from|import) (?:metrics|multimodal_metrics)\b", path.read_text(encoding="utf-8"),
-                              re.MULTILINE), path
+        assert not re.findall(
+            r"^ *(?:from|import) (?:metrics|multimodal_metrics)\b", path.read_text(encoding="utf-8"), re.MULTILINE
+        ), path
 
 
 @pytest.mark.parametrize("name", names())

@@ -18,16 +18,32 @@ metric = evaluate.load(sys.argv[1])
 texts = {"predictions": ["a b c d", "e f g h"], "references": [["a b c d"] * 4, ["e f g h"] * 4]}
 print(metric.compute(**({"predictions": [[1, 0], [0, 1]]} if sys.argv[2] == "rsum" else texts))[sys.argv[2]])
 """
-PERFECT = [("cider", "cider", 10.0), ("bleu4", "bleu4", 1.0), ("vqa_accuracy", "vqa_accuracy", 1.0),
-           ("recall_at_k", "rsum", 6.0)]
+PERFECT = [
+    ("cider", "cider", 10.0),
+    ("bleu4", "bleu4", 1.0),
+    ("vqa_accuracy", "vqa_accuracy", 1.0),
+    ("recall_at_k", "rsum", 6.0),
+]
 
 
 def run_with_empty_cache(path, key, folder, cache):
-    environment = {**os.environ, "HF_HOME": str(cache), "HF_MODULES_CACHE": str(cache / "modules"),
-                   "HF_METRICS_CACHE": str(cache / "metrics"), "HF_EVALUATE_OFFLINE": "1", "HF_HUB_OFFLINE": "1"}
+    environment = {
+        **os.environ,
+        "HF_HOME": str(cache),
+        "HF_MODULES_CACHE": str(cache / "modules"),
+        "HF_METRICS_CACHE": str(cache / "metrics"),
+        "HF_EVALUATE_OFFLINE": "1",
+        "HF_HUB_OFFLINE": "1",
+    }
     environment.pop("PYTHONPATH", None)
-    result = subprocess.run([sys.executable, "-I", "-c", SCORE, path, key], cwd=folder, env=environment,
-                            capture_output=True, text=True, timeout=300)
+    result = subprocess.run(
+        [sys.executable, "-I", "-c", SCORE, path, key],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert result.returncode == 0, result.stderr
     return float(result.stdout.split()[-1])
 
@@ -66,9 +82,11 @@ def test_no_hash_sign_in_a_string(path):
 
 
 def test_nothing_heavy_is_imported_by_the_pure_parts():
-    code = "import sys, metrics.cider.scoring, metrics.bleu4.scoring, metrics.utils.checks, metrics.__main__\n" \
-           "import metrics.vqa_accuracy.scoring, metrics.entity_score.scoring\n" \
-           "import metrics.recall_at_k.scoring, metrics.recall_at_k.buffered\n" \
-           "print([m for m in ('evaluate', 'datasets', 'torch', 'transformers', 'nltk') if m in sys.modules])"
+    code = (
+        "import sys, metrics.cider.scoring, metrics.bleu4.scoring, metrics.utils.checks, metrics.__main__\n"
+        "import metrics.vqa_accuracy.scoring, metrics.entity_score.scoring\n"
+        "import metrics.recall_at_k.scoring, metrics.recall_at_k.buffered\n"
+        "print([m for m in ('evaluate', 'datasets', 'torch', 'transformers', 'nltk') if m in sys.modules])"
+    )
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert result.stdout.strip() == "[]", result.stderr

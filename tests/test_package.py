@@ -12,8 +12,12 @@ import metrics
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "examples" / "data"
-FILES = ["--predictions", str(DATA / "caption_predictions.json"), "--references",
-         str(DATA / "caption_references.json")]  # fmt: skip
+FILES = [
+    "--predictions",
+    str(DATA / "caption_predictions.json"),
+    "--references",
+    str(DATA / "caption_references.json"),
+]
 PYTHON = """
 import multimodal_metrics as mm, metrics
 assert metrics.mine and mm.__version__ == {version!r}
@@ -26,8 +30,9 @@ print(BatchStatistics("bleu4").score(BatchStatistics("bleu4")(dict(prediction=["
 
 def run(command, folder, **variables):
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    result = subprocess.run(command, cwd=folder, env={**environment, **variables}, capture_output=True, text=True,
-                            timeout=300)  # fmt: skip
+    result = subprocess.run(
+        command, cwd=folder, env={**environment, **variables}, capture_output=True, text=True, timeout=300
+    )
     assert result.returncode == 0, result.stderr
     return result.stdout
 
@@ -73,8 +78,21 @@ def test_installed_beside_another_metrics(wheel, tmp_path):
     run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], tmp_path)
     (site,) = (tmp_path / "venv").glob("lib/python*/site-packages")
     (site / "needed.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")))
-    run([sys.executable, "-m", "pip", "--python", str(tmp_path / "venv"), "install", "--quiet", "--no-deps",
-         "--no-index", str(wheel)], tmp_path)  # fmt: skip
+    run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            str(tmp_path / "venv"),
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--no-index",
+            str(wheel),
+        ],
+        tmp_path,
+    )
     work = tmp_path / "work"
     (work / "metrics").mkdir(parents=True)
     (work / "metrics.py").write_text("mine = True\n")

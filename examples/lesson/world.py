@@ -109,8 +109,10 @@ def render(scene: Scene, rng: np.random.Generator) -> np.ndarray:
         (abs(right) < (down + radius) / 2) & (abs(down) < radius),
         (np.minimum(abs(down), abs(right)) < 2) & (np.maximum(abs(down), abs(right)) < radius),
     ][scene.shape]
-    color, background = (np.array(list(table.values())[n])[:, None, None]
-                         for table, n in ((COLORS, scene.color), (BACKGROUNDS, scene.background)))
+    color, background = (
+        np.array(list(table.values())[n])[:, None, None]
+        for table, n in ((COLORS, scene.color), (BACKGROUNDS, scene.background))
+    )
     image = np.where(shape, color, background)
     return (image + rng.normal(0, 0.05, image.shape)).astype(np.float32)
 

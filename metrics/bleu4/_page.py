@@ -31,31 +31,215 @@ from starlette.responses import PlainTextResponse
 from typing import NamedTuple
 
 
-# ---- metrics/utils/shown_text.py
+# ---- metrics/utils/containers.py
 
-"""Text of files and of users where people read it: what a terminal would obey stands there as a visible escape."""
+"""Containers of other packages read as lists, and datasets without their format: one place for all that is passed.
+
+Lists, tuples, arrays of NumPy, torch and Arrow, Series of pandas and polars, columns of datasets. What is read is what
+is stored: the format of a dataset ("torch", "numpy", a transform) serves a model's input and is left out. What shows
+less than it holds, or holds what cannot be read, is an error. No other package is imported here: whoever has its
+container has imported it.
+"""
 
 
-# Controls (C0, C1), lone surrogates, line and paragraph separators, what turns the direction of writing, and invisible
-# tags. Joiners stay: emoji and several scripts are written with them.
-_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
-                     "\U000e0000-\U000e007f]")  # fmt: skip
-_LONGEST_INT_BITS = 512
+# Read by one call, as Python's own items: of Arrow; of NumPy, torch and pandas; of polars; of Arrow's scalars.
+_METHODS = ("to_pylist", "tolist", "to_list", "as_py")
+
+# What NumPy has too, and bfloat16, whose bits are those of a float32.
+_WHOLE = "uint8 int8 uint16 int16 uint32 int32 uint64 int64"
+_TENSOR_TYPES = frozenset(f"bool {_WHOLE} float16 bfloat16 float32 float64 complex64 complex128".split())
+
+_OWN_TYPES = frozenset({str, int, float, bool, list, tuple, dict, type(None)})
 
 
-def visible(text: str) -> str:
-    r"""Text in one line, with nothing in it that a terminal would obey or could not show.
+def as_list(values, place: str) -> list:
+    """Turns a container of items into a list; a list is returned as it is.
 
     Args:
-        text: Any text, such as an id, a caption, a label, a path or a message with them.
+        values: A list, tuple, NumPy array, torch tensor, pandas or polars Series, Arrow array, or a column of a
+            datasets.Dataset, which is read without the dataset's format.
+        place: Its name in an error.
+
+    Raises:
+        TypeError: It is a single text, a mapping, a set, a generator or no container at all; or see `check_readable`.
+
+    >>> as_list(("a", "b"), "predictions")
+    ['a', 'b']
+    """
+    if isinstance(values, list):
+        return values
+    check_readable(values, place)
+    found = stored_column(values) if is_column(values) else values
+    for method in _METHODS:
+        if hasattr(found, method):
+            found = getattr(found, method)()
+            break
+    if isinstance(found, list | tuple):
+        return list(found)
+    raise TypeError(f"{place} is {describe(values)}, expected a list (or tuple, array, Series, Column) of items")
+
+
+def as_items(values, place: str) -> list:
+    """`as_list`, its items as `as_item` makes them; a list of Python's own items is returned as it is.
+
+    >>> import numpy as np
+    >>> as_items([np.str_("a"), "b"], "by"), as_items([np.int64(1), np.array(2)], "by")
+    (['a', 'b'], [1, 2])
+    """
+    values = as_list(values, place)
+    # The set of types is found at C speed.
+    if set(map(type, values)) <= _OWN_TYPES:
+        return values
+    return [as_item(value, f"{place}[{i}]") for i, value in enumerate(values)]
+
+
+def as_item(value, place: str):
+    """A scalar of NumPy, torch or Arrow as Python's own: such are the items of a list made of an array.
+
+    Raises:
+        TypeError: See `check_readable`.
+    """
+    if type(value) in _OWN_TYPES:
+        return value
+    check_readable(value, place)
+    if hasattr(value, "as_py"):
+        return value.as_py()
+    return value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
+
+
+def is_container(value) -> bool:
+    """Whether it is a list, or something that `as_list` may read; a text, a mapping and a scalar are not.
+
+    >>> is_container([1]), is_container("a"), is_container({"a": 1}), is_container(1)
+    (True, False, False, False)
+    """
+    if isinstance(value, list | tuple) or is_column(value):
+        return True
+    return getattr(value, "shape", None) != () and any(hasattr(value, method) for method in _METHODS)
+
+
+def check_readable(values, place: str) -> None:
+    """Refuses arrays and tensors whose numbers are hidden, elsewhere, or of a type that NumPy does not know.
+
+    A masked array is refused with or without a masked number in it: else a run would end at the first batch that has
+    one. An np.matrix has two dimensions whatever is taken out of it.
+
+    Raises:
+        TypeError: It is one; the message says what was expected.
+
+    >>> import numpy as np
+    >>> check_readable(np.ma.masked_array([1, 2]), "predictions")
+    Traceback (most recent call last):
+        ...
+    TypeError: predictions is a masked array, expected an array without a mask (its .filled(...), or .data to take all)
+    """
+    problem = _unreadable(values)
+    if problem:
+        found, expected = problem
+        raise TypeError(f"{place} is {found}, expected {expected}")
+
+
+def _unreadable(values) -> tuple[str, str] | None:
+    if is_tensor(values):
+        return _unreadable_tensor(values)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(values, numpy.ndarray):
+        if isinstance(values, numpy.ma.MaskedArray):
+            return "a masked array", "an array without a mask (its .filled(...), or .data to take all)"
+        if isinstance(values, numpy.matrix):
+            return "an np.matrix", "an array (np.asarray of it)"
+        return None
+    if type(values).__module__.startswith("scipy.sparse"):
+        return f"a sparse {type(values).__name__} of SciPy", "an array (its .toarray())"
+    return None
+
+
+def _unreadable_tensor(tensor) -> tuple[str, str] | None:
+    dtype, layout = (str(kind).removeprefix("torch.") for kind in (tensor.dtype, tensor.layout))
+    if tensor.is_nested:
+        return "a nested tensor", "a padded tensor, or a list of tensors (its .unbind())"
+    if tensor.is_quantized:
+        return f"a quantized tensor ({dtype})", "one of floats (its .dequantize())"
+    if layout != "strided":
+        return f"a tensor of the layout {layout}", "a dense one (its .to_dense())"
+    if tensor.is_meta:
+        return "a meta tensor, which has a shape and no numbers", "one with numbers"
+    if dtype not in _TENSOR_TYPES:
+        return f"a tensor of {dtype}", "a type that NumPy has, or bfloat16 (its .float())"
+    return None
+
+
+def is_tensor(values) -> bool:
+    """Whether it is a torch tensor."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(values, torch.Tensor)
+
+
+def is_column(values) -> bool:
+    """Whether it is a column of a datasets.Dataset, which is read when it is asked for its rows.
+
+    That of a streamed dataset is none: it has no length, and reading it would be a pass over the whole stream.
+    """
+    return hasattr(values, "source") and hasattr(values, "column_name") and hasattr(values, "__len__")
+
+
+def stored_column(column, format_=None):
+    """What a column of a datasets.Dataset holds, without the format of its dataset.
+
+    Args:
+        column: Of a dataset, or of such a column (a field of its rows).
+        format_: Another format to read it in, such as "arrow".
 
     Returns:
-        The text; control characters, also those that turn the direction of writing, as their Python escapes.
-
-    >>> print(visible("a cat\x1b[2J, un café\n"))
-    a cat\x1b[2J, un café\n
+        A list, or what the format gives.
     """
-    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    if is_column(column.source):
+        return [row[column.column_name] for row in stored_column(column.source)]
+    found = unformatted(column.source, format_)[column.column_name]
+    return found[:] if is_column(found) else found
+
+
+def unformatted(dataset, format_=None):
+    """A dataset of `datasets`, streamed or not, that gives its rows as they are stored; all else as it is.
+
+    A transform may leave columns out or change them, and a format turns texts and ids into arrays of its own.
+
+    Args:
+        dataset: The dataset; it is not changed.
+        format_: Another format to read it in.
+    """
+    if not hasattr(dataset, "with_format"):
+        return dataset
+    own = getattr(dataset, "format", None)
+    plain_already = isinstance(own, Mapping) and own["type"] is None and own["columns"] == dataset.column_names
+    # A copy has a fingerprint of its own, by which results are cached.
+    return dataset if plain_already and format_ is None else dataset.with_format(format_)
+
+
+def column_names(dataset) -> list | None:
+    """The names of the columns of a dataset, data frame or mapping; None where it is none.
+
+    >>> column_names({"a": [1]}), column_names([1])
+    (['a'], None)
+    """
+    names = getattr(dataset, "column_names", None)
+    if names is None and isinstance(dataset, Mapping):
+        names = dataset
+    if names is None:
+        names = getattr(dataset, "columns", None)
+    return None if names is None or callable(names) else list(names)
+
+
+def describe(value) -> str:
+    """Names what was found, shortly.
+
+    >>> describe(5), describe(None), describe(float("nan"))
+    ('int 5', 'None', 'float nan')
+    """
+    return "None" if value is None else f"{type(value).__name__} {brief(value, 40)}"
+
+
+_LONGEST_INT_BITS = 512
 
 
 class _Brief(Repr):
@@ -81,8 +265,10 @@ class _Brief(Repr):
     def repr_dict(self, values: dict, level: int) -> str:
         if level <= 0:
             return "{...}" if values else "{}"
-        pairs = [f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
-                 for key, value, _ in zip(values, values.values(), range(self.most))]  # fmt: skip
+        pairs = [
+            f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
+            for key, value, _ in zip(values, values.values(), range(self.most))
+        ]
         return "{" + ", ".join(pairs + ["..."] * (len(values) > self.most)) + "}"
 
 
@@ -98,6 +284,34 @@ def brief(value, most: int = 60) -> str:
     """
     text = _Brief(most).repr(value)
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+# ---- metrics/utils/shown_text.py
+
+"""Text of files and of users where people read it: what a terminal would obey stands there as a visible escape."""
+
+
+# Controls (C0, C1), lone surrogates, line and paragraph separators, what turns the direction of writing, and invisible
+# tags. Joiners stay: emoji and several scripts are written with them.
+_OBEYED = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Text in one line, with nothing in it that a terminal would obey or could not show.
+
+    Args:
+        text: Any text, such as an id, a caption, a label, a path or a message with them.
+
+    Returns:
+        The text; control characters, also those that turn the direction of writing, as their Python escapes.
+
+    >>> print(visible("a cat\x1b[2J, un café\n"))
+    a cat\x1b[2J, un café\n
+    """
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 # ---- metrics/files/text_files.py
@@ -120,6 +334,7 @@ _OTHER_KINDS = {
     b"\xfd7zXZ\x00": "compressed (xz)",
     b"\x28\xb5\x2f\xfd": "compressed (zstd)",
     b"PAR1": "Parquet",
+    b"\x93NUMPY": "a NumPy array",
 }
 _MARK = b"\xef\xbb\xbf"
 
@@ -181,8 +396,9 @@ def decode_text(content: bytes, path: str, line: int | None = None) -> str:
         content = content.removeprefix(_MARK)
     place = content.find(b"\0")
     if place >= 0:
-        raise ValueError(f"{path}, line {_line(content, place, line)} holds a NUL byte, as UTF-16 does, expected a "
-                         "text in UTF-8")  # fmt: skip
+        raise ValueError(
+            f"{path}, line {_line(content, place, line)} holds a NUL byte, as UTF-16 does, expected a text in UTF-8"
+        )
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -485,7 +701,7 @@ def never_meet(sides: dict[str, Iterable], kind: str) -> str:
     """
     shown = []
     for path, ids in sides.items():
-        first = ", ".join(str(one)[:60] for one in [*ids][:2]) or "none"
+        first = ", ".join(_short_id(one) for one in [*ids][:2]) or "none"
         shown.append(f"{path} has {first}" + (f" and {len(ids) - 2} more" if len(ids) > 2 else ""))
     return f"{' and '.join(sides)} have no {kind} in common: {', '.join(shown)}"
 
@@ -498,218 +714,11 @@ def name_some(ids: Iterable[str], kind: str = "image id", most: int = 5) -> str:
     """
     ids = list(ids)
     more = f" and {len(ids) - most} more" if len(ids) > most else ""
-    shown = (visible(text if len(text) <= _LONGEST_ID else f"{text[:_LONGEST_ID]}...") for text in ids[:most])
-    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(shown)}{more})"
+    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(map(_short_id, ids[:most]))}{more})"
 
 
-# ---- metrics/utils/containers.py
-
-"""Containers of other packages read as lists, and datasets without their format: one place for all that is passed.
-
-Lists, tuples, arrays of NumPy, torch and Arrow, Series of pandas and polars, columns of datasets. What is read is what
-is stored: the format of a dataset ("torch", "numpy", a transform) serves a model's input and is left out. What shows
-less than it holds, or holds what cannot be read, is an error. No other package is imported here: whoever has its
-container has imported it.
-"""
-
-
-# Read by one call, as Python's own items: of Arrow; of NumPy, torch and pandas; of polars; of Arrow's scalars.
-_METHODS = ("to_pylist", "tolist", "to_list", "as_py")
-
-# What NumPy has too, and bfloat16, whose bits are those of a float32.
-_TENSOR_TYPES = frozenset(
-    "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64 complex64 complex128"
-    .split()
-)  # fmt: skip
-
-_OWN_TYPES = frozenset({str, int, float, bool, list, tuple, dict, type(None)})
-
-
-def as_list(values, place: str) -> list:
-    """Turns a container of items into a list; a list is returned as it is.
-
-    Args:
-        values: A list, tuple, NumPy array, torch tensor, pandas or polars Series, Arrow array, or a column of a
-            datasets.Dataset, which is read without the dataset's format.
-        place: Its name in an error.
-
-    Raises:
-        TypeError: It is a single text, a mapping, a set, a generator or no container at all; or see `check_readable`.
-
-    >>> as_list(("a", "b"), "predictions")
-    ['a', 'b']
-    """
-    if isinstance(values, list):
-        return values
-    check_readable(values, place)
-    found = stored_column(values) if is_column(values) else values
-    for method in _METHODS:
-        if hasattr(found, method):
-            found = getattr(found, method)()
-            break
-    if isinstance(found, list | tuple):
-        return list(found)
-    raise TypeError(f"{place} is {describe(values)}, expected a list (or tuple, array, Series, Column) of items")
-
-
-def as_items(values, place: str) -> list:
-    """`as_list`, its items as `as_item` makes them; a list of Python's own items is returned as it is.
-
-    >>> import numpy as np
-    >>> as_items([np.str_("a"), "b"], "by"), as_items([np.int64(1), np.array(2)], "by")
-    (['a', 'b'], [1, 2])
-    """
-    values = as_list(values, place)
-    # The set of types is found at C speed.
-    if set(map(type, values)) <= _OWN_TYPES:
-        return values
-    return [as_item(value, f"{place}[{i}]") for i, value in enumerate(values)]
-
-
-def as_item(value, place: str):
-    """A scalar of NumPy, torch or Arrow as Python's own: such are the items of a list made of an array.
-
-    Raises:
-        TypeError: See `check_readable`.
-    """
-    if type(value) in _OWN_TYPES:
-        return value
-    check_readable(value, place)
-    if hasattr(value, "as_py"):
-        return value.as_py()
-    return value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
-
-
-def is_container(value) -> bool:
-    """Whether it is a list, or something that `as_list` may read; a text, a mapping and a scalar are not.
-
-    >>> is_container([1]), is_container("a"), is_container({"a": 1}), is_container(1)
-    (True, False, False, False)
-    """
-    if isinstance(value, list | tuple) or is_column(value):
-        return True
-    return getattr(value, "shape", None) != () and any(hasattr(value, method) for method in _METHODS)
-
-
-def check_readable(values, place: str) -> None:
-    """Refuses arrays and tensors whose numbers are hidden, elsewhere, or of a type that NumPy does not know.
-
-    A masked array is refused with or without a masked number in it: else a run would end at the first batch that has
-    one. An np.matrix has two dimensions whatever is taken out of it.
-
-    Raises:
-        TypeError: It is one; the message says what was expected.
-
-    >>> import numpy as np
-    >>> check_readable(np.ma.masked_array([1, 2]), "predictions")
-    Traceback (most recent call last):
-        ...
-    TypeError: predictions is a masked array, expected an array without a mask (its .filled(...), or .data to take all)
-    """
-    problem = _unreadable(values)
-    if problem:
-        found, expected = problem
-        raise TypeError(f"{place} is {found}, expected {expected}")
-
-
-def _unreadable(values) -> tuple[str, str] | None:
-    if is_tensor(values):
-        return _unreadable_tensor(values)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(values, numpy.ndarray):
-        if isinstance(values, numpy.ma.MaskedArray):
-            return "a masked array", "an array without a mask (its .filled(...), or .data to take all)"
-        if isinstance(values, numpy.matrix):
-            return "an np.matrix", "an array (np.asarray of it)"
-        return None
-    if type(values).__module__.startswith("scipy.sparse"):
-        return f"a sparse {type(values).__name__} of SciPy", "an array (its .toarray())"
-    return None
-
-
-def _unreadable_tensor(tensor) -> tuple[str, str] | None:
-    dtype, layout = (str(kind).removeprefix("torch.") for kind in (tensor.dtype, tensor.layout))
-    if tensor.is_nested:
-        return "a nested tensor", "a padded tensor, or a list of tensors (its .unbind())"
-    if tensor.is_quantized:
-        return f"a quantized tensor ({dtype})", "one of floats (its .dequantize())"
-    if layout != "strided":
-        return f"a tensor of the layout {layout}", "a dense one (its .to_dense())"
-    if tensor.is_meta:
-        return "a meta tensor, which has a shape and no numbers", "one with numbers"
-    if dtype not in _TENSOR_TYPES:
-        return f"a tensor of {dtype}", "a type that NumPy has, or bfloat16 (its .float())"
-    return None
-
-
-def is_tensor(values) -> bool:
-    """Whether it is a torch tensor."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(values, torch.Tensor)
-
-
-def is_column(values) -> bool:
-    """Whether it is a column of a datasets.Dataset, which is read when it is asked for its rows.
-
-    That of a streamed dataset is none: it has no length, and reading it would be a pass over the whole stream.
-    """
-    return hasattr(values, "source") and hasattr(values, "column_name") and hasattr(values, "__len__")
-
-
-def stored_column(column, format_=None):
-    """What a column of a datasets.Dataset holds, without the format of its dataset.
-
-    Args:
-        column: Of a dataset, or of such a column (a field of its rows).
-        format_: Another format to read it in, such as "arrow".
-
-    Returns:
-        A list, or what the format gives.
-    """
-    if is_column(column.source):
-        return [row[column.column_name] for row in stored_column(column.source)]
-    found = unformatted(column.source, format_)[column.column_name]
-    return found[:] if is_column(found) else found
-
-
-def unformatted(dataset, format_=None):
-    """A dataset of `datasets`, streamed or not, that gives its rows as they are stored; all else as it is.
-
-    A transform may leave columns out or change them, and a format turns texts and ids into arrays of its own.
-
-    Args:
-        dataset: The dataset; it is not changed.
-        format_: Another format to read it in.
-    """
-    if not hasattr(dataset, "with_format"):
-        return dataset
-    own = getattr(dataset, "format", None)
-    plain_already = isinstance(own, Mapping) and own["type"] is None and own["columns"] == dataset.column_names
-    # A copy has a fingerprint of its own, by which results are cached.
-    return dataset if plain_already and format_ is None else dataset.with_format(format_)
-
-
-def column_names(dataset) -> list | None:
-    """The names of the columns of a dataset, data frame or mapping; None where it is none.
-
-    >>> column_names({"a": [1]}), column_names([1])
-    (['a'], None)
-    """
-    names = getattr(dataset, "column_names", None)
-    if names is None and isinstance(dataset, Mapping):
-        names = dataset
-    if names is None:
-        names = getattr(dataset, "columns", None)
-    return None if names is None or callable(names) else list(names)
-
-
-def describe(value) -> str:
-    """Names what was found, shortly.
-
-    >>> describe(5), describe(None), describe(float("nan"))
-    ('int 5', 'None', 'float nan')
-    """
-    return "None" if value is None else f"{type(value).__name__} {brief(value, 40)}"
+def _short_id(text: str) -> str:
+    return visible(text if len(text) <= _LONGEST_ID else f"{text[:_LONGEST_ID]}...")
 
 
 # ---- metrics/utils/checks.py
@@ -874,33 +883,6 @@ def _not_stored(values, place: str) -> Iterator[str]:
         yield f"{place} is {describe(values)}, expected Unicode text: it holds half of a surrogate pair"
 
 
-def check_options(orders: dict | None = None, positive: dict | None = None, flags: dict | None = None) -> None:
-    """Checks options by kind, each given as name -> value.
-
-    Args:
-        orders: Integers of at least 1.
-        positive: Finite numbers above 0.
-        flags: True or False.
-
-    Raises:
-        ValueError: One is of another kind; the message names it.
-
-    >>> check_options(orders={"n": 0})
-    Traceback (most recent call last):
-        ...
-    ValueError: n is 0, expected an integer of at least 1
-    """
-    for name, value in (orders or {}).items():
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-            raise ValueError(f"{name} is {value!r}, expected an integer of at least 1")
-    for name, value in (positive or {}).items():
-        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < value < float("inf"):
-            raise ValueError(f"{name} is {value!r}, expected a positive number")
-    for name, value in (flags or {}).items():
-        if not isinstance(value, bool):
-            raise ValueError(f"{name} is {value!r}, expected True or False")
-
-
 def signature(name: str, settings: dict) -> str:
     """Joins settings to one line that says how a score was made; None values are left out.
 
@@ -914,9 +896,13 @@ def signature(name: str, settings: dict) -> str:
     return "|".join([name, *(f"{key}:{value}" for key, value in shown.items() if value is not None)])
 
 
-def reference_counts(references: Iterable) -> str:
-    """The number of references per sample: "5", or "1-5" where it varies."""
-    sizes = set(map(len, references))
+def reference_counts(counts: Iterable[int]) -> str:
+    """The number of references per sample: "5", or "1-5" where it varies.
+
+    >>> reference_counts([1, 5, 2]), reference_counts([5, 5])
+    ('1-5', '5')
+    """
+    sizes = set(counts)
     return str(min(sizes)) if len(sizes) == 1 else f"{min(sizes)}-{max(sizes)}"
 
 
@@ -1000,8 +986,10 @@ def check_most(bounds: Mapping[str, Bound], name: str, found: int, place: str = 
     """
     if name in bounds and found > bounds[name].most:
         what = bounds[name].about
-        raise ValueError(f"{place and place + ': '}{what}: {found:,}, expected at most {bounds[name].most:,} on this "
-                         "page; evaluate in Python takes more")  # fmt: skip
+        raise ValueError(
+            f"{place and place + ': '}{what}: {found:,}, expected at most {bounds[name].most:,} on this "
+            "page; evaluate in Python takes more"
+        )
 
 
 def check_option(bounds: Mapping[str, Bound], name: str, value) -> None:
@@ -1105,16 +1093,17 @@ def _leaves(values: Iterable) -> Iterator:
 # Of an error or a warning, which a page shows in a corner.
 _MOST_CHARACTERS = 600
 # What Markdown reads in a line besides HTML, and what a page would make a link of.
-_MARKDOWN = re.compile(r"[\\`*_\[\]()#!|~$:]")
+# The hash sign by its number: the loader of evaluate cuts lines at one.
+_MARKDOWN = re.compile(r"[\\`*_\[\]()\x23!|~$:]")
 
 
 def as_html(text) -> str:
     """The text as HTML that shows it as it is, also where the HTML is read as Markdown first.
 
-    >>> as_html("<unk> ![x](y)")
-    '&lt;unk&gt; &#33;&#91;x&#93;&#40;y&#41;'
+    >>> as_html("<unk>"), html.unescape(as_html("![x](y)"))
+    ('&lt;unk&gt;', '![x](y)')
     """
-    return _MARKDOWN.sub(lambda found: f"&#{ord(found[0])};", html.escape(str(text)))
+    return _MARKDOWN.sub(lambda found: f"&\x23{ord(found[0])};", html.escape(str(text)))
 
 
 def as_sentence(message: str) -> str:
@@ -1518,19 +1507,27 @@ class CaptionPage(Page):
     sample, plural = "image", "images"
     hint = "One caption and its references per row; several references are separated by `|`. Rows can be added."
     rows = (
-        ["a brown dog catches a red frisbee on the beach",
-         "A dog jumping to catch a frisbee on a beach. | A brown dog leaps for a red frisbee near the sea. | "
-         "The dog catches a red disc on the sand."],
-        ["two children play with a kite in a green field",
-         "Two kids are flying a kite in a grassy field. | Children running with a colorful kite. | "
-         "A boy and a girl fly a kite on the grass."],
-        ["a man rides a bicycle down a busy street",
-         "A man is riding a bike on a busy city street. | A cyclist rides past cars in traffic. | "
-         "A person on a bicycle in the middle of traffic."],
-        ["a cat sleeps on a blue sofa",
-         "A gray cat sleeping on a laptop computer. | A cat is taking a nap on top of a laptop. | "
-         "The cat lies on the keyboard."],
-    )  # fmt: skip
+        [
+            "a brown dog catches a red frisbee on the beach",
+            "A dog jumping to catch a frisbee on a beach. | A brown dog leaps for a red frisbee near the sea. | "
+            "The dog catches a red disc on the sand.",
+        ],
+        [
+            "two children play with a kite in a green field",
+            "Two kids are flying a kite in a grassy field. | Children running with a colorful kite. | "
+            "A boy and a girl fly a kite on the grass.",
+        ],
+        [
+            "a man rides a bicycle down a busy street",
+            "A man is riding a bike on a busy city street. | A cyclist rides past cars in traffic. | "
+            "A person on a bicycle in the middle of traffic.",
+        ],
+        [
+            "a cat sleeps on a blue sofa",
+            "A gray cat sleeping on a laptop computer. | A cat is taking a nap on top of a laptop. | "
+            "The cat lies on the keyboard.",
+        ],
+    )
     uploads = (
         Upload("Results: [{image_id, caption}, ...]", (".json",)),
         Upload("References: COCO's annotations, or {image_id: [caption, ...]}", (".json",)),
@@ -1616,8 +1613,11 @@ def _grams_html(caption: list[str], others: list[list[str]], order: int, weight:
     own, known = Counter(grams(caption, order)), Counter()
     for other in others:
         known |= Counter(grams(other, order))
-    parts = [("matched", "hit2", own & known), ("only in the caption", "miss", own - known),
-             ("only in references", "", known - own)]  # fmt: skip
+    parts = [
+        ("matched", "hit2", own & known),
+        ("only in the caption", "miss", own - known),
+        ("only in references", "", known - own),
+    ]
     return "<br>".join(
         f"<small>{name} ({sum(counts.values())}):</small> " + _names(counts, mark, weight)
         for name, mark, counts in parts
@@ -1632,6 +1632,33 @@ def _names(counts: Counter, mark: str, weight: Callable[[tuple], str]) -> str:
     ]
     more = [f"<small>and {len(counts) - _SHOWN} more</small>"] if len(counts) > _SHOWN else []
     return " ".join([*pieces, *more])
+
+
+# ---- metrics/files/csv_cells.py
+
+"""Cells of CSV files: texts that no spreadsheet takes for a formula."""
+
+
+# A spreadsheet runs a cell that begins so. Quotes may stand before it in a text of its own, and one more tells them
+# from the quote that is put there.
+_FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def csv_row(values: Iterable) -> list:
+    """The cells of a row: a text that a spreadsheet would run gets a quote in front; all else stays as it is.
+
+    Numbers, and texts that are numbers, stay. Who reads such a file takes one `'` off a cell that begins with one or
+    several of them and then one of `= + - @`, a tab or a line end (or the wide forms of the four): that is the text.
+
+    >>> csv_row(["a cat", "=1+1", -0.5, "-0.5", "'-a", "it's"])
+    ['a cat', "'=1+1", -0.5, '-0.5', "''-a", "it's"]
+    """
+    return [f"'{value}" if isinstance(value, str) and _is_formula(value) else value for value in values]
+
+
+def _is_formula(text: str) -> bool:
+    return _FORMULA.match(text) is not None and _NUMBER.fullmatch(text) is None
 
 
 # ---- metrics/page/answering.py
@@ -1656,8 +1683,11 @@ def answer(page: Page, source: str, rows: list, paths: list, allow_missing: bool
     files = [value for option, value in zip(all_options(page), values) if option.is_file]
     try:
         # A file that is not there leaves the default.
-        options = {option.name: _value(option, value) for option, value in zip(all_options(page), values)
-                   if not (option.is_file and value is None)}  # fmt: skip
+        options = {
+            option.name: _value(option, value)
+            for option, value in zip(all_options(page), values)
+            if not (option.is_file and value is None)
+        }
         typed = source == "table"
         inputs = page.read_table(_cell_texts(rows, page)) if typed else page.read_files(paths, allow_missing)
         results, signature, notes = page.measure(inputs, options)
@@ -1676,8 +1706,9 @@ def _cell_texts(rows: list[list], page: Page) -> list[list[str]]:
     strange = [cell for row in rows for cell in row if isinstance(cell, list | dict)]
     if strange:
         raise TypeError(f"the table holds {describe(strange[0])}, expected texts and numbers")
-    return [[*("" if cell is None else str(cell) for cell in row), *[""] * (len(page.headers) - len(row))]
-            for row in rows]  # fmt: skip
+    return [
+        [*("" if cell is None else str(cell) for cell in row), *[""] * (len(page.headers) - len(row))] for row in rows
+    ]
 
 
 def explained_row(page: Page, state: tuple | None, row: Sequence) -> str:
@@ -1728,13 +1759,21 @@ def _shown(page: Page, inputs: Inputs, options: dict, results: dict, signature: 
         results_table(shown, table_label(page, len(some), len(names))),
         page.explain(inputs, options, results, worst),
         _python_call(page, inputs, options),
-        *_downloads(page, inputs, {page.sample: names, **results["per_sample"],
-                                  **{name: [*values, *left] for name, values in columns.items()}}),
+        *_downloads(
+            page,
+            inputs,
+            {
+                page.sample: names,
+                **results["per_sample"],
+                **{name: [*values, *left] for name, values in columns.items()},
+            },
+        ),
         {key: value for key, value in results.items() if key != "per_sample"},
     ]
 
 
 def table_label(page: Page, shown: int = 0, samples: int = 0) -> str:
+    """What stands above the table, with how much of it is shown."""
     which = f"The first {shown:,} of {samples:,} {page.plural}" if shown < samples else f"Every {page.sample}"
     return f"{which}: click a heading to sort, a row to see why"
 
@@ -1758,11 +1797,16 @@ def _downloads(page: Page, inputs: Inputs, columns: dict[str, list]) -> list[str
     table, written = folder / f"{page.metric.name}.csv", folder / "inputs.json"
     with table.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values()))
+        writer.writerow(csv_row(columns))
+        writer.writerows(csv_row(map(_csv_cell, row)) for row in zip(*columns.values()))
     arguments = {key: value for key, value in inputs.arguments.items() if key not in inputs.code}
-    written.write_text(json.dumps(arguments, ensure_ascii=False, indent=1), encoding="utf-8")
+    written.write_text(json_text(arguments), encoding="utf-8")
     return [str(table), str(written)]
+
+
+def _csv_cell(value):
+    """What stands in a cell of CSV: numbers as they are, all else as text."""
+    return value if value is None or isinstance(value, int | float) else str(value)
 
 
 def answer_call(page: Page, inputs: dict, options: dict) -> dict:
@@ -1863,9 +1907,14 @@ def launch(page: Page, **options) -> None:
     theme = gr.themes.Default(font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace"))
     options.setdefault("app_kwargs", {"middleware": [BodyBound.of(page.bounds, len(page.uploads))]})
     build(page).queue(max_size=_WAITING).launch(
-        css=CSS, theme=theme, ssr_mode=False, footer_links=["api", "settings"], state_session_capacity=_KEPT_SESSIONS,
-        max_file_size=page.bounds["file"].most, **options,
-    )  # fmt: skip
+        css=CSS,
+        theme=theme,
+        ssr_mode=False,
+        footer_links=["api", "settings"],
+        state_session_capacity=_KEPT_SESSIONS,
+        max_file_size=page.bounds["file"].most,
+        **options,
+    )
 
 
 def build(page: Page) -> gr.Blocks:
@@ -1892,8 +1941,11 @@ def build(page: Page) -> gr.Blocks:
         def api(inputs: dict, options: dict) -> dict:
             return answer_call(page, inputs, options)
 
-        event = {"inputs": [source, table, allow_missing, *controls, *files], "outputs": [*shown.values(), state],
-                 "api_visibility": "private"}  # fmt: skip
+        event = {
+            "inputs": [source, table, allow_missing, *controls, *files],
+            "outputs": [*shown.values(), state],
+            "api_visibility": "private",
+        }
         button.click(show, **event)
         if page.at_once:
             blocks.load(show, **event)
@@ -1910,14 +1962,21 @@ def _inputs(page: Page):
     with gr.Tabs():
         with gr.Tab("Type") as typed:
             table = gr.Dataframe(
-                [list(row) for row in page.rows], headers=list(page.headers), column_widths=page.widths, type="array",
-                wrap=True, interactive=True, show_label=False, max_height=320,
-            )  # fmt: skip
+                [list(row) for row in page.rows],
+                headers=list(page.headers),
+                column_widths=page.widths,
+                type="array",
+                wrap=True,
+                interactive=True,
+                show_label=False,
+                max_height=320,
+            )
             gr.Markdown(page.hint)
         with gr.Tab("Upload files") as uploaded:
             with gr.Row():
-                files = [gr.File(label=upload.label, file_types=list(upload.endings), height=130)
-                         for upload in page.uploads]  # fmt: skip
+                files = [
+                    gr.File(label=upload.label, file_types=list(upload.endings), height=130) for upload in page.uploads
+                ]
             allow_missing = gr.Checkbox(False, label="--allow-missing: score what both files have")
     typed.select(lambda: "table", None, source, api_visibility="private")
     uploaded.select(lambda: "files", None, source, api_visibility="private")
@@ -1949,7 +2008,8 @@ def _results(page: Page) -> tuple[dict, gr.State]:
         "plot": plot,
         "signature": gr.Textbox(label="Signature", interactive=False, buttons=["copy"]),
         "table": gr.Dataframe(
-            interactive=False, wrap=True, max_height=420, label=table_label(page), buttons=["fullscreen"]),
+            interactive=False, wrap=True, max_height=420, label=table_label(page), buttons=["fullscreen"]
+        ),
         "why": gr.HTML(container=True, padding=True),
         "call": gr.Code(label="The same in Python", language="python", interactive=False),
     }

@@ -13,13 +13,11 @@
 # limitations under the License.
 """Corpus BLEU-1..4 over captions or token ids, with the numbers of COCO's evaluation and without Java."""
 
-from functools import partial
-
 import datasets
 import evaluate
 
-from ._shared import Checked, features_of
-from .scoring import corpus_scores, sample_scores, sample_statistics, signature_settings, warn_of_few_ngrams
+from ._shared import Asked, Checked, features_of
+from .scoring import Scorer
 
 _CITATION = """\
 @inproceedings{papineni2002bleu,
@@ -76,6 +74,8 @@ Examples:
 class Bleu4(Checked, evaluate.Metric):
     """The evaluate module; what BLEU is stands in scoring.py."""
 
+    _scorer = Scorer
+
     def _info(self):
         text, ids = datasets.Value("string"), datasets.Sequence(datasets.Value("int64"))
         return evaluate.MetricInfo(
@@ -86,9 +86,6 @@ class Bleu4(Checked, evaluate.Metric):
             codebase_urls=["https://github.com/tylin/coco-caption"],
             reference_urls=["https://aclanthology.org/P02-1040", "https://aclanthology.org/W14-3346"],
         )
-
-    def _signature(self, **options):
-        return signature_settings(**options)
 
     def _compute(
         self,
@@ -105,16 +102,6 @@ class Bleu4(Checked, evaluate.Metric):
         clusters=None,
         by=None,
     ):
-        tokenizer = tokenizer if isinstance(predictions[0], str) else "none"
-        statistics = sample_statistics(predictions, references, max_order, tokenizer)
-        formula = {"smoothing": smoothing, "effective_order": effective_order}
-
-        def samples(statistics):
-            return {**sample_scores(statistics, **formula), **statistics}
-
-        asked = (per_sample, confidence_level, n_resamples, seed, clusters, by)
-        results = self._report(statistics, partial(corpus_scores, **formula), samples, *asked)
-        # Once, and not for each label of `by`.
-        warn_of_few_ngrams(statistics, **formula)
-        self._sign(references, max_order=max_order, tokenizer=tokenizer, **formula)
-        return results
+        scorer = Scorer(max_order, smoothing, effective_order, tokenizer).of(not isinstance(predictions[0], str))
+        asked = Asked(per_sample, confidence_level, n_resamples, seed, clusters, by)
+        return self._scored(scorer, scorer.find(predictions, references), asked)

@@ -6,10 +6,20 @@ its statistics; BLEU of a corpus is one formula over their sums, BLEU of a sampl
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ._shared import Encoder, caption_counts, check_captions, check_options, resolve
+from ._shared import (
+    BaseScorer,
+    CaptionCounts,
+    Encoder,
+    OrderCounts,
+    caption_counts,
+    check_captions,
+    check_options,
+    resolve,
+)
 
 SMOOTHINGS = (True, False, "epsilon", "add-k", "exp", "coco")
 
@@ -20,65 +30,154 @@ _BLOCK = 1 << 11
 _TINY, _SMALL = 1e-15, 1e-9
 
 
+@dataclass(frozen=True)
+class Scorer(BaseScorer):
+    """BLEU with its options.
+
+    Attributes:
+        max_order: The highest order of n-grams.
+        smoothing: What becomes of orders without a match, see `bleu_by_order`.
+        effective_order: Takes the mean over the orders that have n-grams at all, so that a short exact match is 1.
+        tokenizer: A name or callable, see `tokenizing.resolve`; "none" where captions are token ids.
+    """
+
+    max_order: int = 4
+    smoothing: bool | str = True
+    effective_order: bool = False
+    tokenizer: str | Callable[[str], list[str]] = "ptb"
+
+    NAME = "bleu4"
+    OF_SCORE = ("smoothing", "effective_order")
+
+    def check(self):
+        check_options(orders={"max_order": self.max_order}, flags={"effective_order": self.effective_order})
+        check_smoothing(self.smoothing)
+        resolve(self.tokenizer)
+
+    def read(self, predictions, references):
+        return check_captions(predictions, references)
+
+    def of(self, are_ids):
+        return self.replace(tokenizer="none") if are_ids else self
+
+    def encoder(self):
+        return Encoder(self.tokenizer)
+
+    def statistics(self, predictions, references, encoder=None):
+        """Counts matches, totals and lengths of each sample.
+
+        Args:
+            predictions: One candidate per sample, texts or lists of token ids.
+            references: The references of each sample.
+            encoder: One made with this tokenizer, which has seen captions before; None makes one.
+
+        Returns:
+            `matches` and `totals` (samples, max_order): n-grams of the candidate that a reference has (each at most
+            as often as in one reference), and all of them. `candidate_length` and `reference_length` (samples,) in
+            tokens; the latter of the reference closest in length.
+
+        Raises:
+            ValueError: An option is out of range.
+        """
+        self.check()
+        encoder = self.encoder() if encoder is None else encoder
+        blocks = (slice(i, i + _BLOCK) for i in range(0, len(references), _BLOCK))
+        counted = (caption_counts(predictions[block], references[block], self.max_order, encoder) for block in blocks)
+        parts = [self.statistics_of_counts(counts) for counts in counted]
+        return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+
+    def statistics_of_counts(self, counts: CaptionCounts) -> dict[str, np.ndarray]:
+        """`statistics` of captions that are counted already.
+
+        Raises:
+            ValueError: max_order is above the orders counted, or another option is out of range.
+        """
+        self.check()
+        return _count_matches(counts, self.max_order)
+
+    def score(self, statistics, weights=None):
+        """BLEU of the sums of all samples' statistics, see `score`; nothing is said of few n-grams."""
+        sums = {key: values.sum(axis=0) if weights is None else weights @ values for key, values in statistics.items()}
+        bleu, precisions, brevity_penalty = bleu_by_order(sums, self.smoothing, self.effective_order)
+        by_order = {f"bleu{order}": bleu[..., order - 1] for order in range(1, bleu.shape[-1] + 1)}
+        translated, referred = np.asarray(sums["candidate_length"]), np.asarray(sums["reference_length"])
+        results = {
+            **({"bleu4": by_order.pop("bleu4")} if "bleu4" in by_order else {}),
+            **by_order,
+            "precisions": precisions,
+            "brevity_penalty": brevity_penalty,
+            "length_ratio": np.divide(translated, referred, where=referred > 0, out=np.zeros(referred.shape)),
+            "translation_length": translated,
+            "reference_length": referred,
+        }
+        return results if weights is not None else {key: value.tolist() for key, value in results.items()}
+
+    def samples(self, statistics):
+        """BLEU of every sample on its own, and its statistics. BLEU is not additive: see the card."""
+        bleu, _, _ = bleu_by_order(statistics, self.smoothing, self.effective_order)
+        return {**{f"bleu{order}": bleu[:, order - 1] for order in range(1, bleu.shape[1] + 1)}, **statistics}
+
+    def settings(self):
+        self.check()
+        return f"bleu{self.max_order}", {
+            # Named after its rule, since it is no rule that others know as "smoothed".
+            "smooth": "capped" if self.smoothing is True else self.smoothing,
+            "eff": self.effective_order,
+            "tok": "ids" if self.tokenizer == "none" else resolve(self.tokenizer).name,
+            "len": "closest",
+        }
+
+    def check_set(self, found):
+        warn_of_few_ngrams(found.statistics, self.smoothing, self.effective_order)
+
+
 def sample_statistics(
     predictions: Sequence | None = None,
     references: Sequence[Sequence] | None = None,
-    max_order: int = 4,
-    tokenizer: str | Callable[[str], list[str]] = "ptb",
-    counts: dict | None = None,
+    *options,
+    counts: CaptionCounts | None = None,
     encoder: Encoder | None = None,
+    **named_options,
 ) -> dict[str, np.ndarray]:
-    """Counts matches, totals and lengths of each sample.
+    """What `Scorer(...)` finds: matches, totals and lengths of each sample.
 
     Args:
-        predictions: One candidate per sample, texts or lists of token ids.
-        references: The references of each sample.
-        max_order: The highest order of n-grams.
-        tokenizer: A name or callable, see `tokenizers.resolve`.
+        predictions, references, encoder: See `Scorer.statistics`.
         counts: Ready counts (`ngrams.caption_counts`) instead of predictions and references.
-        encoder: One made with this tokenizer, which has seen captions before; None makes one.
-
-    Returns:
-        `matches` and `totals` (samples, max_order): n-grams of the candidate that a reference has (each at most as
-        often as in one reference), and all of them. `candidate_length` and `reference_length` (samples,) in tokens;
-        the latter of the reference closest in length.
+        options, named_options: See `Scorer`.
 
     Raises:
-        ValueError: max_order is below 1 or above the orders counted; the tokenizer is unknown.
+        ValueError: An option is out of range, or counts hold too few orders.
 
     >>> sample_statistics(["a cat on the mat"], [["a cat sits on a mat"]])["matches"].tolist()
     [[4, 1, 0, 0]]
     """
-    check_options(orders={"max_order": max_order})
+    scorer = Scorer(*options, **named_options)
     if counts is not None:
-        return _count_matches(counts, max_order)
-    encoder = Encoder(tokenizer) if encoder is None else encoder
-    blocks = (slice(i, i + _BLOCK) for i in range(0, len(references), _BLOCK))
-    counted = (caption_counts(predictions[block], references[block], max_order, encoder) for block in blocks)
-    parts = [_count_matches(counts, max_order) for counts in counted]
-    return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+        return scorer.statistics_of_counts(counts)
+    return scorer.statistics(predictions, references, encoder)
 
 
-def _count_matches(counts: dict, max_order: int) -> dict[str, np.ndarray]:
-    if len(counts["orders"]) < max_order:
-        raise ValueError(f"counts hold {len(counts['orders'])} orders, expected at least max_order={max_order}")
-    sample = counts["sample"]
+def _count_matches(counts: CaptionCounts, max_order: int) -> dict[str, np.ndarray]:
+    if len(counts.orders) < max_order:
+        raise ValueError(f"counts hold {len(counts.orders)} orders, expected at least max_order={max_order}")
+    sample = counts.sample
     is_candidate = np.diff(sample, prepend=-1) > 0
-    candidate_length = counts["length"][is_candidate]
-    matches = [_matches(order, sample, is_candidate) for order in counts["orders"][:max_order]]
+    candidate_length = counts.length[is_candidate]
+    matches = [_matches(order, sample, is_candidate) for order in counts.orders[:max_order]]
     return {
         "matches": np.stack(matches, axis=1),
         "totals": np.maximum(candidate_length[:, None] - np.arange(max_order), 0),
         "candidate_length": candidate_length,
-        "reference_length": _closest_reference_length(counts["length"], sample, is_candidate),
+        "reference_length": _closest_reference_length(counts.length, sample, is_candidate),
     }
 
 
-def _matches(order: dict, sample: np.ndarray, is_candidate: np.ndarray) -> np.ndarray:
+def _matches(order: OrderCounts, sample: np.ndarray, is_candidate: np.ndarray) -> np.ndarray:
     """Clipped matches of one order per sample: the candidate's count, at most the largest one in a reference."""
     # A run is one n-gram in one sample; the candidate, where it has the n-gram, stands first.
-    entries, heads = slice(order["num_repeated"]), order["heads"]
-    caption, count = order["caption"][entries], order["count"][entries]
+    entries, heads = slice(order.num_repeated), order.heads
+    caption, count = order.caption[entries], order.times[entries]
     by_candidate = is_candidate[caption[heads]]
     in_references = count.copy()
     in_references[heads[by_candidate]] = 0
@@ -105,8 +204,7 @@ def score(
 
     Args:
         statistics: What `sample_statistics` returned; of several shards, joined sample by sample.
-        smoothing: What becomes of orders without a match, see `bleu_by_order`.
-        effective_order: Takes the mean over the orders that have n-grams at all, so that a short exact match is 1.
+        smoothing, effective_order: See `Scorer`.
         weights: (resamples, samples), how often each sample counts in each resample; None counts all once.
 
     Returns:
@@ -123,33 +221,21 @@ def score(
     >>> round(score(sample_statistics(["a cat sits on the mat"], [["a cat sits on a mat"]]))["bleu4"], 4)
     0.5373
     """
-    results = corpus_scores(statistics, smoothing, effective_order, weights)
+    results = Scorer(smoothing=smoothing, effective_order=effective_order).score(statistics, weights)
     if weights is None:
         warn_of_few_ngrams(statistics, smoothing, effective_order)
     return results
 
 
-def corpus_scores(
-    statistics: dict[str, np.ndarray],
-    smoothing: bool | str = True,
-    effective_order: bool = False,
-    weights: np.ndarray | None = None,
-) -> dict[str, float | list[float] | np.ndarray]:
-    """What `score` returns, without its warning: for parts of a set, such as the rows of one label."""
-    sums = {key: values.sum(axis=0) if weights is None else weights @ values for key, values in statistics.items()}
-    bleu, precisions, brevity_penalty = bleu_by_order(sums, smoothing, effective_order)
-    by_order = {f"bleu{order}": bleu[..., order - 1] for order in range(1, bleu.shape[-1] + 1)}
-    translated, referred = np.asarray(sums["candidate_length"]), np.asarray(sums["reference_length"])
-    results = {
-        **({"bleu4": by_order.pop("bleu4")} if "bleu4" in by_order else {}),
-        **by_order,
-        "precisions": precisions,
-        "brevity_penalty": brevity_penalty,
-        "length_ratio": np.divide(translated, referred, where=referred > 0, out=np.zeros(referred.shape)),
-        "translation_length": translated,
-        "reference_length": referred,
-    }
-    return results if weights is not None else {key: value.tolist() for key, value in results.items()}
+def sample_scores(
+    statistics: dict[str, np.ndarray], smoothing: bool | str = True, effective_order: bool = False
+) -> dict[str, np.ndarray]:
+    """`Scorer(...).samples`: BLEU of every sample on its own.
+
+    >>> sample_scores(sample_statistics(["a b c d", "x"], [["a b c d"], ["y"]]))["bleu4"].tolist()
+    [1.0, 0.0]
+    """
+    return Scorer(smoothing=smoothing, effective_order=effective_order).samples(statistics)
 
 
 def warn_of_few_ngrams(statistics: dict[str, np.ndarray], smoothing: bool | str, effective_order: bool) -> None:
@@ -177,16 +263,14 @@ def warn_of_few_ngrams(statistics: dict[str, np.ndarray], smoothing: bool | str,
         )
 
 
-def sample_scores(
-    statistics: dict[str, np.ndarray], smoothing: bool | str = True, effective_order: bool = False
-) -> dict[str, np.ndarray]:
-    """BLEU of every sample on its own, `bleu1` ... `bleu{max_order}`, each (samples,). Not additive: see the card.
+def check_smoothing(smoothing: bool | str) -> None:
+    """Refuses an unknown smoothing.
 
-    >>> sample_scores(sample_statistics(["a b c d", "x"], [["a b c d"], ["y"]]))["bleu4"].tolist()
-    [1.0, 0.0]
+    Raises:
+        ValueError: It is one.
     """
-    bleu, _, _ = bleu_by_order(statistics, smoothing, effective_order)
-    return {f"bleu{order}": bleu[:, order - 1] for order in range(1, bleu.shape[1] + 1)}
+    if not any(smoothing is known or (smoothing == known and isinstance(smoothing, str)) for known in SMOOTHINGS):
+        raise ValueError(f"smoothing is {smoothing!r}, expected one of {list(SMOOTHINGS)}")
 
 
 def bleu_by_order(
@@ -209,8 +293,7 @@ def bleu_by_order(
     Raises:
         ValueError: The smoothing is unknown.
     """
-    if not any(smoothing is known or (smoothing == known and isinstance(smoothing, str)) for known in SMOOTHINGS):
-        raise ValueError(f"smoothing is {smoothing!r}, expected one of {list(SMOOTHINGS)}")
+    check_smoothing(smoothing)
     check_options(flags={"effective_order": effective_order})
     matches, totals = statistics["matches"], statistics["totals"]
     lengths = statistics["candidate_length"], statistics["reference_length"]
@@ -260,22 +343,6 @@ def _coco_bleu(matches, totals, lengths, orders):
     return np.cumprod(precisions, axis=-1) ** (1 / orders) * brevity_penalty[..., None], precisions, brevity_penalty
 
 
-def signature_settings(
-    max_order: int = 4,
-    smoothing: bool | str = True,
-    effective_order: bool = False,
-    tokenizer: str | Callable[[str], list[str]] = "ptb",
-) -> tuple[str, dict]:
-    """The name and the settings that a signature shows."""
-    return f"bleu{max_order}", {
-        # Named after its rule, since it is no rule that others know as "smoothed".
-        "smooth": "capped" if smoothing is True else smoothing,
-        "eff": effective_order,
-        "tok": "ids" if tokenizer == "none" else resolve(tokenizer).name,
-        "len": "closest",
-    }
-
-
 def bleu4(
     generated: str | Sequence[int],
     references: Sequence[str] | Sequence[Sequence[int]],
@@ -299,4 +366,5 @@ def bleu4(
     1.0
     """
     predictions, references = check_captions([generated], [references])
-    return float(corpus_scores(sample_statistics(predictions, references), smoothing)["bleu4"])
+    scorer = Scorer(smoothing=smoothing).of(not isinstance(predictions[0], str))
+    return float(scorer.score(scorer.statistics(predictions, references))["bleu4"])

@@ -35,75 +35,6 @@ from starlette.responses import PlainTextResponse
 from typing import BinaryIO, NamedTuple
 
 
-# ---- metrics/utils/shown_text.py
-
-"""Text of files and of users where people read it: what a terminal would obey stands there as a visible escape."""
-
-
-# Controls (C0, C1), lone surrogates, line and paragraph separators, what turns the direction of writing, and invisible
-# tags. Joiners stay: emoji and several scripts are written with them.
-_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
-                     "\U000e0000-\U000e007f]")  # fmt: skip
-_LONGEST_INT_BITS = 512
-
-
-def visible(text: str) -> str:
-    r"""Text in one line, with nothing in it that a terminal would obey or could not show.
-
-    Args:
-        text: Any text, such as an id, a caption, a label, a path or a message with them.
-
-    Returns:
-        The text; control characters, also those that turn the direction of writing, as their Python escapes.
-
-    >>> print(visible("a cat\x1b[2J, un café\n"))
-    a cat\x1b[2J, un café\n
-    """
-    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-
-
-class _Brief(Repr):
-    """`repr` that looks at no more of a value than it shows, and goes no deeper than a few levels."""
-
-    def __init__(self, most: int):
-        super().__init__()
-        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = self.maxarray = most
-        self.maxother = self.maxlong = 4 * most
-        self.most = most
-
-    def repr_str(self, text: str, level: int) -> str:
-        return repr(text[: self.most])
-
-    def repr_bytes(self, text: bytes, level: int) -> str:
-        return repr(text[: self.most])
-
-    def repr_int(self, number: int, level: int) -> str:
-        # Python refuses to write thousands of digits.
-        bits = number.bit_length()
-        return repr(number) if bits <= _LONGEST_INT_BITS else f"<an integer of {bits} bits>"
-
-    def repr_dict(self, values: dict, level: int) -> str:
-        if level <= 0:
-            return "{...}" if values else "{}"
-        pairs = [f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
-                 for key, value, _ in zip(values, values.values(), range(self.most))]  # fmt: skip
-        return "{" + ", ".join(pairs + ["..."] * (len(values) > self.most)) + "}"
-
-
-def brief(value, most: int = 60) -> str:
-    """`repr` of a value, cut off: of any size, and nested as deep as it may be.
-
-    Args:
-        value: What was found.
-        most: Length of the result.
-
-    >>> brief(["a cat"]), brief({"caption": "a" * 100}, 20)
-    ("['a cat']", "{'caption': 'aaaa...")
-    """
-    text = _Brief(most).repr(value)
-    return text if len(text) <= most else text[: most - 3] + "..."
-
-
 # ---- metrics/utils/containers.py
 
 """Containers of other packages read as lists, and datasets without their format: one place for all that is passed.
@@ -119,10 +50,8 @@ container has imported it.
 _METHODS = ("to_pylist", "tolist", "to_list", "as_py")
 
 # What NumPy has too, and bfloat16, whose bits are those of a float32.
-_TENSOR_TYPES = frozenset(
-    "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64 complex64 complex128"
-    .split()
-)  # fmt: skip
+_WHOLE = "uint8 int8 uint16 int16 uint32 int32 uint64 int64"
+_TENSOR_TYPES = frozenset(f"bool {_WHOLE} float16 bfloat16 float32 float64 complex64 complex128".split())
 
 _OWN_TYPES = frozenset({str, int, float, bool, list, tuple, dict, type(None)})
 
@@ -314,6 +243,53 @@ def describe(value) -> str:
     return "None" if value is None else f"{type(value).__name__} {brief(value, 40)}"
 
 
+_LONGEST_INT_BITS = 512
+
+
+class _Brief(Repr):
+    """`repr` that looks at no more of a value than it shows, and goes no deeper than a few levels."""
+
+    def __init__(self, most: int):
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = self.maxarray = most
+        self.maxother = self.maxlong = 4 * most
+        self.most = most
+
+    def repr_str(self, text: str, level: int) -> str:
+        return repr(text[: self.most])
+
+    def repr_bytes(self, text: bytes, level: int) -> str:
+        return repr(text[: self.most])
+
+    def repr_int(self, number: int, level: int) -> str:
+        # Python refuses to write thousands of digits.
+        bits = number.bit_length()
+        return repr(number) if bits <= _LONGEST_INT_BITS else f"<an integer of {bits} bits>"
+
+    def repr_dict(self, values: dict, level: int) -> str:
+        if level <= 0:
+            return "{...}" if values else "{}"
+        pairs = [
+            f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
+            for key, value, _ in zip(values, values.values(), range(self.most))
+        ]
+        return "{" + ", ".join(pairs + ["..."] * (len(values) > self.most)) + "}"
+
+
+def brief(value, most: int = 60) -> str:
+    """`repr` of a value, cut off: of any size, and nested as deep as it may be.
+
+    Args:
+        value: What was found.
+        most: Length of the result.
+
+    >>> brief(["a cat"]), brief({"caption": "a" * 100}, 20)
+    ("['a cat']", "{'caption': 'aaaa...")
+    """
+    text = _Brief(most).repr(value)
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
 # ---- metrics/utils/checks.py
 
 """Input checked item by item, options by kind, and settings as a signature: what all metrics begin with.
@@ -476,33 +452,6 @@ def _not_stored(values, place: str) -> Iterator[str]:
         yield f"{place} is {describe(values)}, expected Unicode text: it holds half of a surrogate pair"
 
 
-def check_options(orders: dict | None = None, positive: dict | None = None, flags: dict | None = None) -> None:
-    """Checks options by kind, each given as name -> value.
-
-    Args:
-        orders: Integers of at least 1.
-        positive: Finite numbers above 0.
-        flags: True or False.
-
-    Raises:
-        ValueError: One is of another kind; the message names it.
-
-    >>> check_options(orders={"n": 0})
-    Traceback (most recent call last):
-        ...
-    ValueError: n is 0, expected an integer of at least 1
-    """
-    for name, value in (orders or {}).items():
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-            raise ValueError(f"{name} is {value!r}, expected an integer of at least 1")
-    for name, value in (positive or {}).items():
-        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < value < float("inf"):
-            raise ValueError(f"{name} is {value!r}, expected a positive number")
-    for name, value in (flags or {}).items():
-        if not isinstance(value, bool):
-            raise ValueError(f"{name} is {value!r}, expected True or False")
-
-
 def signature(name: str, settings: dict) -> str:
     """Joins settings to one line that says how a score was made; None values are left out.
 
@@ -516,9 +465,13 @@ def signature(name: str, settings: dict) -> str:
     return "|".join([name, *(f"{key}:{value}" for key, value in shown.items() if value is not None)])
 
 
-def reference_counts(references: Iterable) -> str:
-    """The number of references per sample: "5", or "1-5" where it varies."""
-    sizes = set(map(len, references))
+def reference_counts(counts: Iterable[int]) -> str:
+    """The number of references per sample: "5", or "1-5" where it varies.
+
+    >>> reference_counts([1, 5, 2]), reference_counts([5, 5])
+    ('1-5', '5')
+    """
+    sizes = set(counts)
     return str(min(sizes)) if len(sizes) == 1 else f"{min(sizes)}-{max(sizes)}"
 
 
@@ -602,8 +555,10 @@ def check_most(bounds: Mapping[str, Bound], name: str, found: int, place: str = 
     """
     if name in bounds and found > bounds[name].most:
         what = bounds[name].about
-        raise ValueError(f"{place and place + ': '}{what}: {found:,}, expected at most {bounds[name].most:,} on this "
-                         "page; evaluate in Python takes more")  # fmt: skip
+        raise ValueError(
+            f"{place and place + ': '}{what}: {found:,}, expected at most {bounds[name].most:,} on this "
+            "page; evaluate in Python takes more"
+        )
 
 
 def check_option(bounds: Mapping[str, Bound], name: str, value) -> None:
@@ -699,6 +654,34 @@ def _leaves(values: Iterable) -> Iterator:
     raise ValueError(f"lists stand in lists more than {_DEEPEST} deep, expected samples with their texts")
 
 
+# ---- metrics/utils/shown_text.py
+
+"""Text of files and of users where people read it: what a terminal would obey stands there as a visible escape."""
+
+
+# Controls (C0, C1), lone surrogates, line and paragraph separators, what turns the direction of writing, and invisible
+# tags. Joiners stay: emoji and several scripts are written with them.
+_OBEYED = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Text in one line, with nothing in it that a terminal would obey or could not show.
+
+    Args:
+        text: Any text, such as an id, a caption, a label, a path or a message with them.
+
+    Returns:
+        The text; control characters, also those that turn the direction of writing, as their Python escapes.
+
+    >>> print(visible("a cat\x1b[2J, un café\n"))
+    a cat\x1b[2J, un café\n
+    """
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 # ---- metrics/files/text_files.py
 
 """Text files that nobody checked before: UTF-8, with or without a mark, and whatever else stands under the name."""
@@ -719,6 +702,7 @@ _OTHER_KINDS = {
     b"\xfd7zXZ\x00": "compressed (xz)",
     b"\x28\xb5\x2f\xfd": "compressed (zstd)",
     b"PAR1": "Parquet",
+    b"\x93NUMPY": "a NumPy array",
 }
 _MARK = b"\xef\xbb\xbf"
 
@@ -780,8 +764,9 @@ def decode_text(content: bytes, path: str, line: int | None = None) -> str:
         content = content.removeprefix(_MARK)
     place = content.find(b"\0")
     if place >= 0:
-        raise ValueError(f"{path}, line {_line(content, place, line)} holds a NUL byte, as UTF-16 does, expected a "
-                         "text in UTF-8")  # fmt: skip
+        raise ValueError(
+            f"{path}, line {_line(content, place, line)} holds a NUL byte, as UTF-16 does, expected a text in UTF-8"
+        )
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -1084,7 +1069,7 @@ def never_meet(sides: dict[str, Iterable], kind: str) -> str:
     """
     shown = []
     for path, ids in sides.items():
-        first = ", ".join(str(one)[:60] for one in [*ids][:2]) or "none"
+        first = ", ".join(_short_id(one) for one in [*ids][:2]) or "none"
         shown.append(f"{path} has {first}" + (f" and {len(ids) - 2} more" if len(ids) > 2 else ""))
     return f"{' and '.join(sides)} have no {kind} in common: {', '.join(shown)}"
 
@@ -1097,8 +1082,11 @@ def name_some(ids: Iterable[str], kind: str = "image id", most: int = 5) -> str:
     """
     ids = list(ids)
     more = f" and {len(ids) - most} more" if len(ids) > most else ""
-    shown = (visible(text if len(text) <= _LONGEST_ID else f"{text[:_LONGEST_ID]}...") for text in ids[:most])
-    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(shown)}{more})"
+    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(map(_short_id, ids[:most]))}{more})"
+
+
+def _short_id(text: str) -> str:
+    return visible(text if len(text) <= _LONGEST_ID else f"{text[:_LONGEST_ID]}...")
 
 
 # ---- metrics/page/escaping.py
@@ -1109,16 +1097,17 @@ def name_some(ids: Iterable[str], kind: str = "image id", most: int = 5) -> str:
 # Of an error or a warning, which a page shows in a corner.
 _MOST_CHARACTERS = 600
 # What Markdown reads in a line besides HTML, and what a page would make a link of.
-_MARKDOWN = re.compile(r"[\\`*_\[\]()#!|~$:]")
+# The hash sign by its number: the loader of evaluate cuts lines at one.
+_MARKDOWN = re.compile(r"[\\`*_\[\]()\x23!|~$:]")
 
 
 def as_html(text) -> str:
     """The text as HTML that shows it as it is, also where the HTML is read as Markdown first.
 
-    >>> as_html("<unk> ![x](y)")
-    '&lt;unk&gt; &#33;&#91;x&#93;&#40;y&#41;'
+    >>> as_html("<unk>"), html.unescape(as_html("![x](y)"))
+    ('&lt;unk&gt;', '![x](y)')
     """
-    return _MARKDOWN.sub(lambda found: f"&#{ord(found[0])};", html.escape(str(text)))
+    return _MARKDOWN.sub(lambda found: f"&\x23{ord(found[0])};", html.escape(str(text)))
 
 
 def as_sentence(message: str) -> str:
@@ -1522,19 +1511,27 @@ class CaptionPage(Page):
     sample, plural = "image", "images"
     hint = "One caption and its references per row; several references are separated by `|`. Rows can be added."
     rows = (
-        ["a brown dog catches a red frisbee on the beach",
-         "A dog jumping to catch a frisbee on a beach. | A brown dog leaps for a red frisbee near the sea. | "
-         "The dog catches a red disc on the sand."],
-        ["two children play with a kite in a green field",
-         "Two kids are flying a kite in a grassy field. | Children running with a colorful kite. | "
-         "A boy and a girl fly a kite on the grass."],
-        ["a man rides a bicycle down a busy street",
-         "A man is riding a bike on a busy city street. | A cyclist rides past cars in traffic. | "
-         "A person on a bicycle in the middle of traffic."],
-        ["a cat sleeps on a blue sofa",
-         "A gray cat sleeping on a laptop computer. | A cat is taking a nap on top of a laptop. | "
-         "The cat lies on the keyboard."],
-    )  # fmt: skip
+        [
+            "a brown dog catches a red frisbee on the beach",
+            "A dog jumping to catch a frisbee on a beach. | A brown dog leaps for a red frisbee near the sea. | "
+            "The dog catches a red disc on the sand.",
+        ],
+        [
+            "two children play with a kite in a green field",
+            "Two kids are flying a kite in a grassy field. | Children running with a colorful kite. | "
+            "A boy and a girl fly a kite on the grass.",
+        ],
+        [
+            "a man rides a bicycle down a busy street",
+            "A man is riding a bike on a busy city street. | A cyclist rides past cars in traffic. | "
+            "A person on a bicycle in the middle of traffic.",
+        ],
+        [
+            "a cat sleeps on a blue sofa",
+            "A gray cat sleeping on a laptop computer. | A cat is taking a nap on top of a laptop. | "
+            "The cat lies on the keyboard.",
+        ],
+    )
     uploads = (
         Upload("Results: [{image_id, caption}, ...]", (".json",)),
         Upload("References: COCO's annotations, or {image_id: [caption, ...]}", (".json",)),
@@ -1620,8 +1617,11 @@ def _grams_html(caption: list[str], others: list[list[str]], order: int, weight:
     own, known = Counter(grams(caption, order)), Counter()
     for other in others:
         known |= Counter(grams(other, order))
-    parts = [("matched", "hit2", own & known), ("only in the caption", "miss", own - known),
-             ("only in references", "", known - own)]  # fmt: skip
+    parts = [
+        ("matched", "hit2", own & known),
+        ("only in the caption", "miss", own - known),
+        ("only in references", "", known - own),
+    ]
     return "<br>".join(
         f"<small>{name} ({sum(counts.values())}):</small> " + _names(counts, mark, weight)
         for name, mark, counts in parts
@@ -1636,6 +1636,33 @@ def _names(counts: Counter, mark: str, weight: Callable[[tuple], str]) -> str:
     ]
     more = [f"<small>and {len(counts) - _SHOWN} more</small>"] if len(counts) > _SHOWN else []
     return " ".join([*pieces, *more])
+
+
+# ---- metrics/files/csv_cells.py
+
+"""Cells of CSV files: texts that no spreadsheet takes for a formula."""
+
+
+# A spreadsheet runs a cell that begins so. Quotes may stand before it in a text of its own, and one more tells them
+# from the quote that is put there.
+_FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def csv_row(values: Iterable) -> list:
+    """The cells of a row: a text that a spreadsheet would run gets a quote in front; all else stays as it is.
+
+    Numbers, and texts that are numbers, stay. Who reads such a file takes one `'` off a cell that begins with one or
+    several of them and then one of `= + - @`, a tab or a line end (or the wide forms of the four): that is the text.
+
+    >>> csv_row(["a cat", "=1+1", -0.5, "-0.5", "'-a", "it's"])
+    ['a cat', "'=1+1", -0.5, '-0.5', "''-a", "it's"]
+    """
+    return [f"'{value}" if isinstance(value, str) and _is_formula(value) else value for value in values]
+
+
+def _is_formula(text: str) -> bool:
+    return _FORMULA.match(text) is not None and _NUMBER.fullmatch(text) is None
 
 
 # ---- metrics/page/answering.py
@@ -1660,8 +1687,11 @@ def answer(page: Page, source: str, rows: list, paths: list, allow_missing: bool
     files = [value for option, value in zip(all_options(page), values) if option.is_file]
     try:
         # A file that is not there leaves the default.
-        options = {option.name: _value(option, value) for option, value in zip(all_options(page), values)
-                   if not (option.is_file and value is None)}  # fmt: skip
+        options = {
+            option.name: _value(option, value)
+            for option, value in zip(all_options(page), values)
+            if not (option.is_file and value is None)
+        }
         typed = source == "table"
         inputs = page.read_table(_cell_texts(rows, page)) if typed else page.read_files(paths, allow_missing)
         results, signature, notes = page.measure(inputs, options)
@@ -1680,8 +1710,9 @@ def _cell_texts(rows: list[list], page: Page) -> list[list[str]]:
     strange = [cell for row in rows for cell in row if isinstance(cell, list | dict)]
     if strange:
         raise TypeError(f"the table holds {describe(strange[0])}, expected texts and numbers")
-    return [[*("" if cell is None else str(cell) for cell in row), *[""] * (len(page.headers) - len(row))]
-            for row in rows]  # fmt: skip
+    return [
+        [*("" if cell is None else str(cell) for cell in row), *[""] * (len(page.headers) - len(row))] for row in rows
+    ]
 
 
 def explained_row(page: Page, state: tuple | None, row: Sequence) -> str:
@@ -1732,13 +1763,21 @@ def _shown(page: Page, inputs: Inputs, options: dict, results: dict, signature: 
         results_table(shown, table_label(page, len(some), len(names))),
         page.explain(inputs, options, results, worst),
         _python_call(page, inputs, options),
-        *_downloads(page, inputs, {page.sample: names, **results["per_sample"],
-                                  **{name: [*values, *left] for name, values in columns.items()}}),
+        *_downloads(
+            page,
+            inputs,
+            {
+                page.sample: names,
+                **results["per_sample"],
+                **{name: [*values, *left] for name, values in columns.items()},
+            },
+        ),
         {key: value for key, value in results.items() if key != "per_sample"},
     ]
 
 
 def table_label(page: Page, shown: int = 0, samples: int = 0) -> str:
+    """What stands above the table, with how much of it is shown."""
     which = f"The first {shown:,} of {samples:,} {page.plural}" if shown < samples else f"Every {page.sample}"
     return f"{which}: click a heading to sort, a row to see why"
 
@@ -1762,11 +1801,16 @@ def _downloads(page: Page, inputs: Inputs, columns: dict[str, list]) -> list[str
     table, written = folder / f"{page.metric.name}.csv", folder / "inputs.json"
     with table.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values()))
+        writer.writerow(csv_row(columns))
+        writer.writerows(csv_row(map(_csv_cell, row)) for row in zip(*columns.values()))
     arguments = {key: value for key, value in inputs.arguments.items() if key not in inputs.code}
-    written.write_text(json.dumps(arguments, ensure_ascii=False, indent=1), encoding="utf-8")
+    written.write_text(json_text(arguments), encoding="utf-8")
     return [str(table), str(written)]
+
+
+def _csv_cell(value):
+    """What stands in a cell of CSV: numbers as they are, all else as text."""
+    return value if value is None or isinstance(value, int | float) else str(value)
 
 
 def answer_call(page: Page, inputs: dict, options: dict) -> dict:
@@ -1867,9 +1911,14 @@ def launch(page: Page, **options) -> None:
     theme = gr.themes.Default(font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace"))
     options.setdefault("app_kwargs", {"middleware": [BodyBound.of(page.bounds, len(page.uploads))]})
     build(page).queue(max_size=_WAITING).launch(
-        css=CSS, theme=theme, ssr_mode=False, footer_links=["api", "settings"], state_session_capacity=_KEPT_SESSIONS,
-        max_file_size=page.bounds["file"].most, **options,
-    )  # fmt: skip
+        css=CSS,
+        theme=theme,
+        ssr_mode=False,
+        footer_links=["api", "settings"],
+        state_session_capacity=_KEPT_SESSIONS,
+        max_file_size=page.bounds["file"].most,
+        **options,
+    )
 
 
 def build(page: Page) -> gr.Blocks:
@@ -1896,8 +1945,11 @@ def build(page: Page) -> gr.Blocks:
         def api(inputs: dict, options: dict) -> dict:
             return answer_call(page, inputs, options)
 
-        event = {"inputs": [source, table, allow_missing, *controls, *files], "outputs": [*shown.values(), state],
-                 "api_visibility": "private"}  # fmt: skip
+        event = {
+            "inputs": [source, table, allow_missing, *controls, *files],
+            "outputs": [*shown.values(), state],
+            "api_visibility": "private",
+        }
         button.click(show, **event)
         if page.at_once:
             blocks.load(show, **event)
@@ -1914,14 +1966,21 @@ def _inputs(page: Page):
     with gr.Tabs():
         with gr.Tab("Type") as typed:
             table = gr.Dataframe(
-                [list(row) for row in page.rows], headers=list(page.headers), column_widths=page.widths, type="array",
-                wrap=True, interactive=True, show_label=False, max_height=320,
-            )  # fmt: skip
+                [list(row) for row in page.rows],
+                headers=list(page.headers),
+                column_widths=page.widths,
+                type="array",
+                wrap=True,
+                interactive=True,
+                show_label=False,
+                max_height=320,
+            )
             gr.Markdown(page.hint)
         with gr.Tab("Upload files") as uploaded:
             with gr.Row():
-                files = [gr.File(label=upload.label, file_types=list(upload.endings), height=130)
-                         for upload in page.uploads]  # fmt: skip
+                files = [
+                    gr.File(label=upload.label, file_types=list(upload.endings), height=130) for upload in page.uploads
+                ]
             allow_missing = gr.Checkbox(False, label="--allow-missing: score what both files have")
     typed.select(lambda: "table", None, source, api_visibility="private")
     uploaded.select(lambda: "files", None, source, api_visibility="private")
@@ -1953,7 +2012,8 @@ def _results(page: Page) -> tuple[dict, gr.State]:
         "plot": plot,
         "signature": gr.Textbox(label="Signature", interactive=False, buttons=["copy"]),
         "table": gr.Dataframe(
-            interactive=False, wrap=True, max_height=420, label=table_label(page), buttons=["fullscreen"]),
+            interactive=False, wrap=True, max_height=420, label=table_label(page), buttons=["fullscreen"]
+        ),
         "why": gr.HTML(container=True, padding=True),
         "call": gr.Code(label="The same in Python", language="python", interactive=False),
     }
@@ -2019,8 +2079,10 @@ class NpyHeader(NamedTuple):
             ValueError: There are more or fewer.
         """
         if self.start + self.nbytes != size:
-            raise ValueError(f"it has {size} bytes, and its header of {self.dtype.str} in the shape "
-                             f"{self.shape} tells of {self.start + self.nbytes}")  # fmt: skip
+            raise ValueError(
+                f"it has {size} bytes, and its header of {self.dtype.str} in the shape "
+                f"{self.shape} tells of {self.start + self.nbytes}"
+            )
 
 
 def read_npy_header(file: BinaryIO) -> NpyHeader:
@@ -2080,8 +2142,20 @@ that are there.
 """
 
 
-_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2",
-          "I8": "i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1"}  # fmt: skip
+_TYPES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "BF16": "<u2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I16": "<i2",
+    "I8": "i1",
+    "U64": "<u8",
+    "U32": "<u4",
+    "U16": "<u2",
+    "U8": "u1",
+}
 # Of the format of safetensors.
 _LONGEST_DESCRIPTION = 100_000_000
 _MOST_DIMENSIONS = 32
@@ -2149,9 +2223,10 @@ def read_npz(source: str | BinaryIO, max_bytes: int | None = None) -> dict[str, 
     >>> unpacked_bytes(file)
     152
     """
-    return _with_archive(source, lambda archive: {
-        name: _unpacked(archive, member) for name, member in _members(archive, max_bytes).items()
-    })  # fmt: skip
+    return _with_archive(
+        source,
+        lambda archive: {name: _unpacked(archive, member) for name, member in _members(archive, max_bytes).items()},
+    )
 
 
 def unpacked_bytes(source: str | BinaryIO) -> int:
@@ -2260,11 +2335,14 @@ def _description(path: str) -> tuple[dict[str, tuple], int]:
 def _entry(path: str, name: str, entry) -> tuple[str, list[int], list[int]]:
     found = [entry.get(key) for key in ("dtype", "shape", "data_offsets")] if isinstance(entry, dict) else [None] * 3
     kind, shape, offsets = found
-    whole = all(isinstance(part, list) and all(type(n) is int and 0 <= n < 1 << 63 for n in part)
-                for part in (shape, offsets))  # fmt: skip
+    whole = all(
+        isinstance(part, list) and all(type(n) is int and 0 <= n < 1 << 63 for n in part) for part in (shape, offsets)
+    )
     if not isinstance(kind, str) or not whole or len(shape) > _MOST_DIMENSIONS or len(offsets) != 2:
-        raise ValueError(f"{path}: {_listed([name])} is described by {describe(list(found))}, expected a tensor of "
-                         "numbers: its type, shape and two offsets")  # fmt: skip
+        raise ValueError(
+            f"{path}: {_listed([name])} is described by {describe(list(found))}, expected a tensor of "
+            "numbers: its type, shape and two offsets"
+        )
     return kind, shape, offsets
 
 
@@ -2273,6 +2351,8 @@ def _check_places(path: str, tensors: dict[str, tuple]) -> None:
     place = 0
     for (begin, end), name in sorted((offsets, name) for name, (_, _, offsets) in tensors.items()):
         if begin != place or end < begin:
-            raise ValueError(f"{path}: {_listed([name])} lies at {[begin, end]}, expected it to begin at {place}, "
-                             "where the tensor before it ends")  # fmt: skip
+            raise ValueError(
+                f"{path}: {_listed([name])} lies at {[begin, end]}, expected it to begin at {place}, "
+                "where the tensor before it ends"
+            )
         place = end

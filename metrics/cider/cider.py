@@ -13,19 +13,17 @@
 # limitations under the License.
 """CIDEr-D, CIDEr and CIDEr-R for image captions, with the numbers of COCO's evaluation and without Java."""
 
-from functools import partial
-
 import datasets
 import evaluate
 
-from ._shared import Checked, check_references, features_of
+from ._shared import Asked, Checked, check_references, features_of
 from .chat_messages import completion_text
 from .document_frequencies import DocumentFrequencies
 from .foreign_tables import read_pickle
 from .packed_vectors import cosines
 from .repetition import repetition_penalty
 from .reward import CiderReward
-from .scoring import open_table, sample_scores, sample_statistics, score, signature_settings
+from .scoring import Scorer
 from .table_checks import check_table
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
@@ -87,6 +85,8 @@ Examples:
 class Cider(Checked, evaluate.Metric):
     """The evaluate module; what CIDEr is stands in scoring.py."""
 
+    _scorer = Scorer
+
     def _info(self):
         text, ids = datasets.Value("string"), datasets.Sequence(datasets.Value("int64"))
         return evaluate.MetricInfo(
@@ -97,9 +97,6 @@ class Cider(Checked, evaluate.Metric):
             codebase_urls=["https://github.com/tylin/coco-caption", "https://github.com/vrama91/cider"],
             reference_urls=["https://arxiv.org/abs/1411.5726", "https://aclanthology.org/2021.wnut-1.39"],
         )
-
-    def _signature(self, **options):
-        return signature_settings(**options)
 
     def _compute(
         self,
@@ -120,38 +117,27 @@ class Cider(Checked, evaluate.Metric):
         clusters=None,
         by=None,
     ):
-        options = {
-            "variant": variant,
-            "n": n,
-            "sigma": sigma,
-            "tokenizer": tokenizer if isinstance(predictions[0], str) else "none",
-            "stem": stem,
-            "end_token": end_token,
-            # Opened once: for the score and for the signature.
-            "document_frequencies": open_table(document_frequencies),
-        }
-        statistics = sample_statistics(predictions, references, **options)
-        formula, samples = partial(score, scale=scale), partial(sample_scores, scale=scale)
-        asked = (per_sample, confidence_level, n_resamples, seed, clusters, by)
-        results = self._report(statistics, formula, samples, *asked)
-        self._sign(references, scale=scale, **options)
-        return results
+        # The table is opened once: for the score and for the signature.
+        scorer = Scorer(variant, n, sigma, scale, tokenizer, stem, end_token, document_frequencies).opened()
+        scorer = scorer.of(not isinstance(predictions[0], str))
+        asked = Asked(per_sample, confidence_level, n_resamples, seed, clusters, by)
+        return self._scored(scorer, scorer.find(predictions, references), asked)
 
-    def document_frequencies(self, references, n=4, tokenizer="ptb", stem=False, end_token=None):
+    def document_frequencies(self, references, **options):
         """Counts a reference corpus once, for scores of single images, batches and rewards.
 
         Args:
             references: The references of each image, as in `compute`.
-            n, tokenizer, stem, end_token: As in `compute`, where the table must meet the same values.
+            options: n, tokenizer, stem and end_token, as in `compute`, where the table must meet the same values.
 
         Returns:
             A table with `merge`, `save(path, final=False)` and `to_dict`; `compute(document_frequencies=...)` takes
             the table, its dict or its path.
 
         Raises:
-            ValueError, TypeError: As `compute`, for references.
+            ValueError, TypeError: As `compute`, for references and these options; there are no others.
         """
-        return DocumentFrequencies.from_references(check_references(references), n, tokenizer, stem, end_token)
+        return Scorer.for_table(**options).frequencies(check_references(references))
 
     def import_document_frequencies(self, path, num_images=None, tokenizer="ptb", end_token=None):
         """Reads a table that other CIDEr-D code pickled, without running anything in the file.
@@ -170,24 +156,13 @@ class Cider(Checked, evaluate.Metric):
         """
         return DocumentFrequencies.from_pickle(path, num_images, tokenizer, end_token)
 
-    def reward(
-        self,
-        document_frequencies,
-        variant="cider_d",
-        n=4,
-        sigma=6.0,
-        scale=10.0,
-        tokenizer="ptb",
-        stem=False,
-        end_token=None,
-        references="references",
-        cache_size=1 << 14,
-    ):
+    def reward(self, document_frequencies, *options, references="references", cache_size=1 << 14, **named_options):
         """A reward for training: one float per completion, as TRL's GRPOTrainer calls it, or None without references.
 
         Args:
             document_frequencies: A table of the training references, from `document_frequencies`.
-            variant, n, sigma, scale, tokenizer, stem, end_token: As in `compute`, and as the table was made.
+            options, named_options: variant, n, sigma, scale, tokenizer, stem and end_token, as in `compute`, and as
+                the table was made.
             references: The dataset's column that holds the references.
             cache_size: Images whose references' vectors are kept.
 
@@ -197,5 +172,5 @@ class Cider(Checked, evaluate.Metric):
         Raises:
             ValueError: The table was made with other settings or of one image, or an option is out of range.
         """
-        settings = (variant, n, sigma, scale, tokenizer, stem, end_token)
-        return CiderReward(document_frequencies, *settings, references, cache_size)
+        how = {"references": references, "cache_size": cache_size}
+        return CiderReward(document_frequencies, *options, **how, **named_options)

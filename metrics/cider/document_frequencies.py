@@ -15,6 +15,7 @@ import numpy as np
 
 from ._shared import (
     Encoder,
+    OrderCounts,
     Portable,
     check_end_token,
     check_options,
@@ -24,22 +25,20 @@ from ._shared import (
     written_bytes,
 )
 from .foreign_tables import read_pickle
-from .table_checks import FORMAT, SETTINGS, check_frequencies, check_table, settings_in
+from .table_checks import FORMAT, SETTINGS, TABLE_OPTIONS, check_frequencies, check_table, settings_in
 
 # What a table whose parts are of other kinds can raise, beyond what is looked for.
 _TABLE_ERRORS = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
 
 
-def images_with_gram(order: dict, is_candidate: np.ndarray) -> np.ndarray:
+def images_with_gram(order: OrderCounts, is_candidate: np.ndarray) -> np.ndarray:
     """Number of samples that have each n-gram in a reference (n-grams,)."""
-    gram, in_reference = order["gram"], ~is_candidate[order["caption"]]
+    gram, in_reference = order.gram, ~is_candidate[order.caption]
     # A run is one n-gram in one sample: a reference has it unless the candidate stands there alone.
-    heads, end = order["heads"], order["num_repeated"]
+    heads, end = order.heads, order.num_repeated
     counted = heads[in_reference[heads] | (np.diff(heads, append=end) > 1)]
     alone = np.flatnonzero(in_reference[end:]) + end
-    return np.bincount(gram[counted], minlength=len(order["last"])) + np.bincount(
-        gram[alone], minlength=len(order["last"])
-    )
+    return np.bincount(gram[counted], minlength=len(order.last)) + np.bincount(gram[alone], minlength=len(order.last))
 
 
 class DocumentFrequencies(Portable):
@@ -108,7 +107,7 @@ class DocumentFrequencies(Portable):
         levels, renumber, nobody = [], np.zeros(1, np.int64), np.zeros(len(sample), bool)
         for order in count_ngrams(tokens, lengths, n, len(vocabulary), sample):
             frequency = images_with_gram(order, nobody)
-            level, renumber = _level(renumber[order["parent"]], order["last"], frequency, len(vocabulary))
+            level, renumber = _level(renumber[order.parent], order.last, frequency, len(vocabulary))
             levels.append(level)
         # A corpus of empty captions has no token to tell texts from ids.
         name = resolve(tokenizer).name if not vocabulary or isinstance(vocabulary[0], str) else "none"
@@ -125,7 +124,7 @@ class DocumentFrequencies(Portable):
             frequency = int(counts[parent])
         return frequency if len(gram) <= self.n else 0
 
-    def look_up(self, orders: list[dict], vocabulary: list) -> list[np.ndarray]:
+    def look_up(self, orders: list[OrderCounts], vocabulary: list) -> list[np.ndarray]:
         """Document frequencies of counted n-grams.
 
         Args:
@@ -138,7 +137,7 @@ class DocumentFrequencies(Portable):
         number_of = np.fromiter((self._number_of.get(token, -1) for token in vocabulary), np.int64, len(vocabulary))
         frequencies, place = [], np.zeros(1, np.int64)
         for order, (keys, counts) in zip(orders, self.levels):
-            parent, last = place[order["parent"]], number_of[order["last"]]
+            parent, last = place[order.parent], number_of[order.last]
             key = np.where((parent < 0) | (last < 0), -1, parent * len(self.vocabulary) + last)
             # Nothing as long as the table is copied: it may be a thousand times as long as a batch.
             found = np.searchsorted(keys, key)
@@ -199,7 +198,7 @@ class DocumentFrequencies(Portable):
         (2, 2, 1)
         """
         other = DocumentFrequencies.of(other)
-        self.check(n=other.n, tokenizer=other.tokenizer, stem=other.stem, end_token=other.end_token)
+        self.check(**{name: getattr(other, name) for name in TABLE_OPTIONS})
         if self.final or other.final:
             raise ValueError("a table saved with final=True lacks the n-grams of single images and cannot be merged")
         vocabulary = list(dict.fromkeys(self.vocabulary + other.vocabulary))

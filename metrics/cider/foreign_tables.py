@@ -29,8 +29,9 @@ def read_pickle(path: str, num_images: int | None) -> tuple[Mapping, int]:
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > _MOST_BYTES:
-            raise ValueError(f"{path} has {size} bytes, expected a pickle of document frequencies of at most "
-                             f"{_MOST_BYTES}")  # fmt: skip
+            raise ValueError(
+                f"{path} has {size} bytes, expected a pickle of document frequencies of at most {_MOST_BYTES}"
+            )
         content = file.read()
     try:
         content = read_plain_pickle(content)

@@ -5,7 +5,7 @@ than 65,535 tokens, CIDEr-R) takes the way of `scoring.sample_statistics`, with 
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from threading import RLock
 
 import numpy as np
@@ -26,7 +26,7 @@ from ._shared import (
 from .chat_messages import completion_text
 from .document_frequencies import DocumentFrequencies
 from .packed_vectors import BITS, NO_GRAM, Group, Vectors, cosines, order_of, pack_ngrams, split_groups
-from .scoring import VARIANTS, check_images, sample_scores, sample_statistics
+from .scoring import Scorer, check_images
 
 # Where so many tokens have been seen, what is kept is forgotten and their numbering begins anew.
 _MOST_TOKENS = 60_000
@@ -43,9 +43,8 @@ class CiderReward(Portable):
 
     Args:
         document_frequencies: A table of the training references, its `to_dict()` or its path.
-        variant, n, sigma, scale, tokenizer, stem: As in `compute`; n, tokenizer and stem must be the table's.
-        end_token: The token that the table's captions end with, or None. Among token ids, samples are cut off behind
-            it, and those without it do not end; to texts it is appended.
+        options, named_options: See `scoring.Scorer`; n, tokenizer, stem and end_token must be the table's. Among token
+            ids, samples are cut off behind the end token, and those without it do not end; to texts it is appended.
         references: The dataset's column that holds the references of a prompt.
         cache_size: Samples whose references' vectors are kept, about 4 kB each.
 
@@ -62,32 +61,26 @@ class CiderReward(Portable):
     def __init__(
         self,
         document_frequencies: str | Mapping | DocumentFrequencies,
-        variant: str = "cider_d",
-        n: int = 4,
-        sigma: float = 6.0,
-        scale: float = 10.0,
-        tokenizer: str | Callable[[str], list[str]] = "ptb",
-        stem: bool = False,
-        end_token: str | int | None = None,
+        *options,
         references: str = "references",
         cache_size: int = 1 << 14,
+        **named_options,
     ):
-        if variant not in VARIANTS:
-            raise ValueError(f"variant is {variant!r}, expected one of {list(VARIANTS)}")
-        positive = {"sigma": sigma, "scale": scale}
-        check_options(orders={"n": n, "cache_size": cache_size}, positive=positive, flags={"stem": stem})
+        check_options(orders={"cache_size": cache_size})
+        scorer = Scorer(*options, **named_options)
+        scorer.check()
         if isinstance(document_frequencies, str) and document_frequencies == "corpus":
             raise ValueError("document_frequencies is 'corpus', expected a table: those of a batch change with it")
         self._table = DocumentFrequencies.of(document_frequencies)
-        self._table.check(n=n, tokenizer=resolve(tokenizer).name, stem=stem, end_token=end_token)
+        self._table.check(**{**scorer.table_options(), "tokenizer": resolve(scorer.tokenizer).name})
         check_images(self._table)
-        self._ids = resolve(tokenizer).split is None
-        check_end_token(end_token, are_texts=not self._ids)
-        self._options = {"variant": variant, "n": n, "sigma": sigma, "tokenizer": tokenizer, "stem": stem,
-                         "end_token": end_token}  # fmt: skip
-        self._scale, self._column, self._cache_size = scale, references, cache_size
-        self._fits = variant != "cider_r" and n * BITS <= 64 and len(self._table.vocabulary) < _MOST_TOKENS
-        self.__name__, self._lock = f"{variant}_reward", RLock()
+        self._ids = resolve(scorer.tokenizer).split is None
+        check_end_token(scorer.end_token, are_texts=not self._ids)
+        self._scorer = scorer.replace(document_frequencies=self._table)
+        self._column, self._cache_size = references, cache_size
+        fits = scorer.variant != "cider_r" and scorer.n * BITS <= 64
+        self._fits = fits and len(self._table.vocabulary) < _MOST_TOKENS
+        self.__name__, self._lock = f"{scorer.variant}_reward", RLock()
         self._forget()
 
     def __call__(self, prompts=None, completions=None, completion_ids=None, **columns) -> list[float | None]:
@@ -138,8 +131,9 @@ class CiderReward(Portable):
         groups = [as_list(group, f"samples[{i}]") for i, group in enumerate(as_list(samples, "samples"))]
         baselines, references = as_lists(baselines, references, "image")
         if len(groups) != len(baselines):
-            raise ValueError(f"there are samples of {len(groups)} images and {len(baselines)} baselines, expected as "
-                             "many")  # fmt: skip
+            raise ValueError(
+                f"there are samples of {len(groups)} images and {len(baselines)} baselines, expected as many"
+            )
         sizes = [len(group) for group in groups]
         image = np.repeat(np.arange(len(groups)), sizes).tolist()
         flat = [sample for group in groups for sample in group]
@@ -166,7 +160,7 @@ class CiderReward(Portable):
             # References are checked where they are new; here all are, so that the right row is named.
             check_references(references)
             raise
-        return sample_scores({"similarity": similarity}, self._scale)["cider"]
+        return self._scorer.samples({"similarity": similarity})["cider"]
 
     def __getstate__(self):
         kept = ("_encoder", "_groups", "_packed_table", "_lock")
@@ -189,14 +183,14 @@ class CiderReward(Portable):
 
     def _new_encoder(self) -> Encoder:
         # Ids hold their end themselves, or lack it: see `_checked` and `_with_ends`.
-        end_token = None if self._ids else self._options["end_token"]
-        return Encoder(self._options["tokenizer"], self._options["stem"], end_token, self._table.vocabulary)
+        end_token = None if self._ids else self._scorer.end_token
+        return Encoder(self._scorer.tokenizer, self._scorer.stem, end_token, self._table.vocabulary)
 
     def _checked(self, candidates: list) -> list:
         """Candidates of the kind that the tokenizer takes, ids cut off behind the end."""
         self._check_kind(candidates[0], "completions[0]")
         candidates, _ = check_captions(candidates, [[0] if self._ids else ""] * len(candidates))
-        end = self._options["end_token"]
+        end = self._scorer.end_token
         if self._ids and end is not None:
             return [ids[: ids.index(end) + 1] if end in ids else ids for ids in candidates]
         return candidates
@@ -211,7 +205,7 @@ class CiderReward(Portable):
         found = self._kept_vectors(candidates, references) if self._fits else None
         if found is None:
             return self._general_similarity(candidates, references)
-        return cosines(*found, self._options["variant"], self._options["sigma"])
+        return cosines(*found, self._scorer.variant, self._scorer.sigma)
 
     def _kept_vectors(self, candidates: list, references: list) -> tuple[Vectors, list[Group]] | None:
         """The vectors of candidates and of their references; None where tokens are too many to number."""
@@ -225,11 +219,11 @@ class CiderReward(Portable):
 
     def _general_similarity(self, candidates: list, references: list) -> np.ndarray:
         groups = self._with_ends(self._checked_groups(references))
-        counts = caption_counts(candidates, groups, self._options["n"], self._new_encoder())
-        return sample_statistics(counts=counts, document_frequencies=self._table, **self._options)["similarity"]
+        counts = caption_counts(candidates, groups, self._scorer.n, self._new_encoder())
+        return self._scorer.statistics_of_counts(counts)["similarity"]
 
     def _with_ends(self, groups: list[list]) -> list[list]:
-        end = self._options["end_token"]
+        end = self._scorer.end_token
         return [[[*ids, end] for ids in group] for group in groups] if self._ids and end is not None else groups
 
     def _groups_of(self, references: list) -> list[Group] | None:
@@ -258,7 +252,7 @@ class CiderReward(Portable):
     def _new_groups(self, groups: list[list]) -> list[Group] | None:
         groups = self._with_ends(groups)
         sizes = np.array([len(group) for group in groups])
-        ends, n = np.cumsum(sizes), self._options["n"]
+        ends, n = np.cumsum(sizes), self._scorer.n
         captions = [caption for group in groups for caption in group]
         vectors = self._vectors(captions, np.repeat(np.arange(len(groups)), sizes))
         if vectors is None:
@@ -271,7 +265,7 @@ class CiderReward(Portable):
         tokens, lengths = self._encoder.encode(captions)
         if len(self._encoder) >= (1 << BITS) - 1:
             return None
-        n, size = self._options["n"], len(captions)
+        n, size = self._scorer.n, len(captions)
         key, caption = pack_ngrams(tokens, lengths, n)
         key, gram = np.unique(key, return_inverse=True)
         # One integer for (sample, n-gram, caption), so that equal ones are counted and the others come in that order.

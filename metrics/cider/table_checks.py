@@ -9,7 +9,9 @@ import numpy as np
 from ._shared import describe, unique_keys
 
 FORMAT = 1
-SETTINGS = ("num_images", "n", "tokenizer", "stem", "end_token", "final")
+# Those of CIDEr's options on which a table depends.
+TABLE_OPTIONS = ("n", "tokenizer", "stem", "end_token")
+SETTINGS = ("num_images", *TABLE_OPTIONS, "final")
 
 
 def settings_in(content: dict) -> dict:
@@ -46,8 +48,10 @@ def check_table(table: Mapping) -> None:
         if kinds - {"i"} or keys.shape != frequencies.shape or keys.ndim != 1 or (np.diff(keys) <= 0).any():
             raise ValueError(f"keys_{k} and frequencies_{k} are not ascending integers and as many integers")
         if len(keys) and not 0 <= int(keys[0]) <= int(keys[-1]) < parents * len(table["vocabulary"]):
-            raise ValueError(f"keys_{k} are {keys[0]} to {keys[-1]}, expected 0 to {parents} * "
-                             f"{len(table['vocabulary'])} - 1, of the n-grams before them and the tokens")  # fmt: skip
+            raise ValueError(
+                f"keys_{k} are {keys[0]} to {keys[-1]}, expected 0 to {parents} * "
+                f"{len(table['vocabulary'])} - 1, of the n-grams before them and the tokens"
+            )
         # Before they are made narrower.
         check_frequencies(frequencies, k, table["num_images"])
         parents = len(keys)

@@ -2,17 +2,15 @@
 
 import argparse
 from collections.abc import Callable
-from functools import partial
 
 from ..bleu4 import scoring as bleu4
 from ..cider import scoring as cider
 from ..files.captions import CaptionSet, pair_captions
-from ..utils.checks import reference_counts, signature
 from ..utils.ngrams import Encoder, caption_counts
+from ..utils.scorers import BaseScorer, Found, counts_of
 from .reports import Report, make_report
 
-_SCORING = {"cider": cider, "bleu4": bleu4}
-METRICS = tuple(_SCORING)
+METRICS = ("cider", "bleu4")
 ITEMS, ID = "images", "image_id"
 REQUIRED = ("predictions", "references")
 _SMOOTHINGS = {"true": True, "false": False, **{name: name for name in ("epsilon", "add-k", "exp", "coco")}}
@@ -57,41 +55,26 @@ def run(names: list[str], options: argparse.Namespace) -> tuple[CaptionSet, list
 
 def measure(names: list[str], data: CaptionSet, options: argparse.Namespace) -> list[Report]:
     """Scores captions with every metric named; they are tokenized and counted once."""
-    stemmed = {name: name == "cider" and options.stem for name in names}
+    scorers = [scorer(name, options).opened() for name in names]
+    stems = {getattr(one, "stem", False) for one in scorers}
     counts = {
-        stem: caption_counts(data.predictions, data.references, 4, Encoder(options.tokenizer, stem))
-        for stem in set(stemmed.values())
+        stem: caption_counts(data.predictions, data.references, 4, Encoder(options.tokenizer, stem)) for stem in stems
     }
-    return [_report(name, counts[stemmed[name]], data, options) for name in names]
+    found = [
+        Found(one.statistics_of_counts(counts[getattr(one, "stem", False)]), counts_of(data.references))
+        for one in scorers
+    ]
+    return [make_report(*pair, options, clusters(data)) for pair in zip(scorers, found)]
 
 
-def metric_options(name: str, options: argparse.Namespace) -> dict:
-    """The options of a metric's `compute`."""
-    return {"tokenizer": options.tokenizer, **_counting(name, options), **_formula(name, options)}
-
-
-def _counting(name: str, options: argparse.Namespace) -> dict:
-    keys = ("variant", "stem", "document_frequencies") if name == "cider" else ()
-    return {key: getattr(options, key) for key in keys}
-
-
-def _formula(name: str, options: argparse.Namespace) -> dict:
+def scorer(name: str, options: argparse.Namespace) -> BaseScorer:
+    """A metric with the options of the command line."""
     if name == "cider":
-        return {}
-    return {"smoothing": _SMOOTHINGS[options.smoothing], "effective_order": options.effective_order}
+        names = ("variant", "tokenizer", "stem", "document_frequencies")
+        return cider.Scorer(**{key: getattr(options, key) for key in names})
+    formula = {"smoothing": _SMOOTHINGS[options.smoothing], "effective_order": options.effective_order}
+    return bleu4.Scorer(tokenizer=options.tokenizer, **formula)
 
 
 def clusters(data: CaptionSet) -> None:
     """What is resampled as one: an image has one caption, so there are none."""
-
-
-def _report(name: str, counts: dict, data: CaptionSet, options: argparse.Namespace) -> Report:
-    scoring = _SCORING[name]
-    counting, formula = _counting(name, options), _formula(name, options)
-    if name == "cider":
-        counting["document_frequencies"] = scoring.open_table(options.document_frequencies)
-    statistics = scoring.sample_statistics(counts=counts, tokenizer=options.tokenizer, **counting)
-    kind, settings = scoring.signature_settings(tokenizer=options.tokenizer, **counting, **formula)
-    settings["refs"] = reference_counts(data.references)
-    functions = partial(scoring.score, **formula), partial(scoring.sample_scores, **formula)
-    return make_report(name, statistics, *functions, signature(kind, settings), options, clusters(data))

@@ -199,7 +199,7 @@ def _own(report: reports.Report, key: str, clusters: Sequence | None, options: a
     elif _units(scored, clusters) > 1:
         # Resamples of all samples may hold none that has a score.
         how = (options.confidence_level, options.n_resamples, options.seed, _chosen(clusters, scored))
-        found = confidence_interval(report.score, _rows(report.statistics, scored), *how)
+        found = confidence_interval(report.scorer.score, _rows(report.found.statistics, scored), *how)
         result["confidence_interval"] = found[key]
     return result
 
@@ -212,19 +212,19 @@ def _system_names(paths: Sequence[str]) -> list[str]:
 
 def _test(pair: Pair, key: str, clusters: Sequence | None, options: argparse.Namespace, test: str) -> dict:
     """Both scores on what both systems score, their difference, its interval and p-value; None where too little is."""
-    one, other = (_rows(report.statistics, pair.rows) for report in (pair.first, pair.second))
+    one, other = (_rows(report.found.statistics, pair.rows) for report in (pair.first, pair.second))
     result = {"compared_scores": None, "difference": None, "p_value": None, "difference_interval": None}
     if not len(pair.rows):
         return result
-    scores = [float(report.score(chosen)[key]) for report, chosen in ((pair.first, one), (pair.second, other))]
+    scores = [float(report.scorer.score(chosen)[key]) for report, chosen in ((pair.first, one), (pair.second, other))]
     result.update(compared_scores=scores, difference=scores[1] - scores[0])
     units = _units(pair.rows, clusters)
     if units < 2:
         return result
     how = (options.n_resamples, options.seed, _chosen(clusters, pair.rows))
-    found = paired_bootstrap(pair.first.score, one, other, options.confidence_level, *how)[key]
+    found = paired_bootstrap(pair.first.scorer.score, one, other, options.confidence_level, *how)[key]
     if test == "randomization":
-        found["p_value"] = approximate_randomization(pair.first.score, one, other, *how)[key]["p_value"]
+        found["p_value"] = approximate_randomization(pair.first.scorer.score, one, other, *how)[key]["p_value"]
         result["exact"] = tries_all_swaps(units, options.n_resamples)
     return {**result, "difference_interval": found.pop("confidence_interval"), **found}
 

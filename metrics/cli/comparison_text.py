@@ -101,11 +101,18 @@ def references_text(references: list) -> list[str]:
 def terminal(comparison: dict, samples: bool) -> str:
     """All tables, columns aligned, and the samples with the largest differences where they are asked for."""
     return "\n\n".join(
-        "\n".join([*_aligned([header(comparison, metric), *rows(metric)]), "", visible(metric["signature"]),
-                   method(comparison, metric), *remarks(comparison, metric),
-                   *(_worst_lines(metric) if samples else [])])
+        "\n".join(
+            [
+                *_aligned([header(comparison, metric), *rows(metric)]),
+                "",
+                visible(metric["signature"]),
+                method(comparison, metric),
+                *remarks(comparison, metric),
+                *(_worst_lines(metric) if samples else []),
+            ]
+        )
         for metric in comparison["metrics"].values()
-    )  # fmt: skip
+    )
 
 
 def _aligned(table: list[list[str]]) -> list[str]:
@@ -135,9 +142,13 @@ def markdown(comparison: dict, samples: bool) -> str:
     """The same in Markdown."""
     parts = []
     for name, metric in comparison["metrics"].items():
-        parts += [f"## {_cell(name)}", _table(header(comparison, metric), rows(metric)),
-                  f"`{metric['signature']}`", method(comparison, metric) + ".",
-                  *map(_cell, remarks(comparison, metric))]  # fmt: skip
+        parts += [
+            f"## {_cell(name)}",
+            _table(header(comparison, metric), rows(metric)),
+            f"`{metric['signature']}`",
+            method(comparison, metric) + ".",
+            *map(_cell, remarks(comparison, metric)),
+        ]
         first, *others = metric["systems"]
         for system in others:
             if not samples or not system["worst"]:

@@ -2,10 +2,10 @@
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 
 from ..entity_score import scoring
 from ..files.captions import CaptionSet
-from ..utils.checks import reference_counts, signature
 from ..utils.t5 import DTYPES
 from . import captions
 from .reports import Report, make_report
@@ -53,29 +53,22 @@ def measure(names: list[str], data: CaptionSet, options: argparse.Namespace) -> 
     Raises:
         ValueError, OSError: The model or NLTK's data are not as they must be, or a package is missing.
     """
-    how = _how(options)
+    (name,) = names
+    own = scorer(name, options)
     try:
-        encoder = scoring.T5Encoder(options.model_path, options.device, options.dtype, options.batch_size)
-        found = scoring.find_entities(data.predictions, data.references)
+        found = own.find(data.predictions, data.references, details=True)
     except ImportError as error:
         raise OSError(str(error)) from error
-    statistics = scoring.sample_statistics(**how, encoder=encoder, found=found)
-    name, settings = scoring.signature_settings(**how, model_path=options.model_path, dtype=options.dtype)
-    line = signature(name, {**settings, "refs": reference_counts(data.references)})
-    report = make_report(name, statistics, scoring.score, scoring.sample_scores, line, options, clusters(data))
-    for key, lists in scoring.sample_entities(statistics, found).items():
-        report.samples[key] = [" ".join(stems) for stems in lists]
+    samples = {key: [" ".join(stems) for stems in lists] for key, lists in found.samples.items()}
+    report = make_report(own, replace(found, samples=samples), options, clusters(data))
     return [report._replace(last_line=_published_line(report.results))]
 
 
-def metric_options(name: str, options: argparse.Namespace) -> dict:
-    """The options of the metric's `compute`."""
-    encoding = {key: getattr(options, key) for key in ("model_path", "device", "dtype", "batch_size")}
-    return {**_how(options), **encoding}
-
-
-def _how(options: argparse.Namespace) -> dict:
-    return {"formula": options.entity_formula, "no_entities": options.no_entities}
+def scorer(name: str, options: argparse.Namespace) -> scoring.Scorer:
+    """The metric with the options of the command line."""
+    names = ("model_path", "device", "dtype", "batch_size")
+    own = {key: getattr(options, key) for key in names}
+    return scoring.Scorer(options.entity_formula, options.no_entities, **own)
 
 
 def _published_line(results: dict) -> str:

@@ -59,8 +59,10 @@ class Pictures:
         wanted = name_some(dict.fromkeys(map(str, image_ids)), "image id", most=2)
         found = dict.fromkeys(path.name for path in self.files.values())
         there = name_some(found, "picture", most=2) if found else "none"
-        raise ValueError(f"--images {self.folder} has no picture of the {wanted}; it holds {there}, expected files "
-                         "that the references name as file_name, or whose names end in the image id")  # fmt: skip
+        raise ValueError(
+            f"--images {self.folder} has no picture of the {wanted}; it holds {there}, expected files "
+            "that the references name as file_name, or whose names end in the image id"
+        )
 
     def _path(self, image_id) -> Path | None:
         path = self.files.get(str(image_id))

@@ -32,9 +32,7 @@ def page(comparison: dict, pictures: Pictures | None = None) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(names)}: comparison</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>Comparison of {num_systems} systems</h1>\n"
-        + "\n".join(sections)
-        + "\n</main>\n</body>\n</html>"
+        f"<h1>Comparison of {num_systems} systems</h1>\n" + "\n".join(sections) + "\n</main>\n</body>\n</html>"
     )
 
 

@@ -1,70 +1,58 @@
 """What the commands share: their arguments, and what one metric says of one set of samples."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..utils.resampling import confidence_interval, count_units, few_note
+from ..utils.resampling import count_units, few_note
+from ..utils.scorers import Asked, BaseScorer, Found, results_of, samples_of
 
 
 class Report(NamedTuple):
     """What one metric says of one set of samples.
 
     Attributes:
-        name: Of the metric.
+        scorer: The metric with its options.
+        found: What it found in the samples.
         results: As `compute` returns them; the main value stands first.
-        samples: key -> one value per sample.
+        samples: key -> one value per sample; empty where there are too many to be held.
         signature: How the score was made.
-        statistics: Of the samples, as the metric's scoring.py makes them.
-        score: The metric's formula over statistics, `score(statistics, weights=None)`.
         last_line: Is printed as it is.
         note: What is to be known of the intervals, one sentence; empty where there is nothing, or there are none.
     """
 
-    name: str
+    scorer: BaseScorer
+    found: Found
     results: dict
     samples: dict[str, list]
     signature: str
-    statistics: dict
-    score: Callable[..., dict]
     last_line: str = ""
     note: str = ""
 
+    @property
+    def name(self) -> str:
+        """The metric's."""
+        return self.scorer.NAME
+
 
 def make_report(
-    name: str,
-    statistics: dict,
-    score: Callable[..., dict],
-    sample_scores: Callable[[dict], dict],
-    signature: str,
+    scorer: BaseScorer,
+    found: Found,
     options: argparse.Namespace,
     clusters: Sequence | None = None,
+    with_samples: bool = True,
 ) -> Report:
-    """Scores statistics and their samples, with intervals where the options ask for them."""
-    results = results_of(statistics, score, options, clusters)
-    samples = {key: values.tolist() for key, values in sample_scores(statistics).items()}
-    note = interval_note(statistics, options, clusters)
-    return Report(name, results, samples, signature, statistics, score, note=note)
+    """Scores what was found, and the samples, with intervals where the options ask for them."""
+    asked = Asked(False, options.confidence_level, options.n_resamples, options.seed, clusters)
+    results = results_of(scorer, found, asked)
+    samples = samples_of(scorer, found) if with_samples else {}
+    note = "" if asked.confidence_level is None else _few(found, scorer.clusters(found, asked))
+    return Report(scorer, found, results, samples, scorer.signature(found.num_references), note=note)
 
 
-def interval_note(statistics: dict, options: argparse.Namespace, clusters: Sequence | None = None) -> str:
-    """A sentence where intervals are asked for and there are too few samples (whole images) for them."""
-    if options.confidence_level is None:
-        return ""
-    rows = len(next(iter(statistics.values())))
-    return few_note(count_units(rows, clusters), "samples" if clusters is None else "whole images")
-
-
-def results_of(
-    statistics: dict, score: Callable[..., dict], options: argparse.Namespace, clusters: Sequence | None = None
-) -> dict:
-    """Scores statistics, with intervals where the options ask for them."""
-    results = score(statistics)
-    if options.confidence_level is not None:
-        results["confidence_interval"] = confidence_interval(
-            score, statistics, options.confidence_level, options.n_resamples, options.seed, clusters
-        )
-    return results
+def _few(found: Found, clusters: Sequence | None) -> str:
+    """A sentence where there are too few samples (whole images) for intervals."""
+    return few_note(count_units(found.rows, clusters), "samples" if clusters is None else "whole images")
 
 
 def add_arguments(parser: argparse.ArgumentParser, metrics: Sequence[str], confidence_level: float | None) -> None:

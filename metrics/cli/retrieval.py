@@ -2,30 +2,18 @@
 
 import argparse
 from collections.abc import Callable, Iterable
-from functools import partial
 from glob import has_magic
 from typing import NamedTuple
-
-import numpy as np
 
 from ..files.arrays import open_array
 from ..files.json_text import read_json
 from ..files.rows import expand
-from ..recall_at_k.inputs import check_pairs
-from ..recall_at_k.reporting import image_of_rows, report
-from ..recall_at_k.scoring import (
-    DIRECTIONS,
-    NO_CORRECT,
-    SIMILARITIES,
-    check_items,
-    sample_scores,
-    score,
-    signature_settings,
-)
+from ..recall_at_k.inputs import Ranked, check_pairs
+from ..recall_at_k.scoring import DIRECTIONS, NO_CORRECT, SIMILARITIES, Scorer, check_items
 from ..recall_at_k.ties import TIES
 from ..scale import retrieval as shards
 from ..scale.engines import pick
-from ..utils.checks import reference_counts, signature
+from ..utils.scorers import Found
 from .reports import Report, make_report
 
 METRICS = ("recall_at_k",)
@@ -77,56 +65,34 @@ def shown_values(options: argparse.Namespace) -> Callable[[str, object], str]:
 
 def run(names: list[str], options: argparse.Namespace) -> tuple[RetrievalSet, list[Report]]:
     """Opens the files and scores them; patterns of several files are shards."""
-    references = [_references(path) for path in (options.references, options.backward_references)]
-    names = ("k", "ties", "no_correct", "query_name", "gallery_name", "recall_fraction")
-    scoring = {name: getattr(options, name) for name in names}
-    if options.engine or any(path and has_magic(path) for path in _sides(options)):
-        return _run_shards(references, scoring, options)
-    items = _items(options)
-    pairs = check_pairs(*references, *items.shape, options.exclude_self)
-    where = {name: getattr(options, name) for name in ("directions", "folds")}
-    statistics, results, line = report(items, pairs, options.product, progress=_progress, **where, **scoring)
-    functions = partial(score, **scoring), partial(sample_scores, **scoring)
-    image = image_of_rows(statistics, pairs, items.shape).tolist()
-    made = make_report("recall_at_k", statistics, *functions, line, options, image)
-    return RetrievalSet(made.samples.pop("query")), [made._replace(results={**results, **made.results})]
-
-
-def _run_shards(
-    references: list, scoring: dict, options: argparse.Namespace
-) -> tuple[RetrievalSet, list[Report]]:
-    """Counts over shards: the same scores, without folds and the number of zero vectors."""
-    if options.folds is not None:
-        raise ValueError("--folds does not go with shards: folds are parts of one file")
     _check_sides(options)
+    references = [_references(path) for path in (options.references, options.backward_references)]
+    own = scorer(names[0], options)
+    if options.engine or any(path and has_magic(path) for path in _sides(options)):
+        if own.folds is not None:
+            raise ValueError("--folds does not go with shards: folds are parts of one file")
+        found = _find_in_shards(own, references, options)
+    else:
+        items = _items(options)
+        found = own.find(Ranked(items, check_pairs(*references, *items.shape, own.exclude_self)), _progress)
+    report = make_report(own, found, options)
+    return RetrievalSet(report.samples.pop("query")), [report]
+
+
+def scorer(name: str, options: argparse.Namespace) -> Scorer:
+    """The metric with the options of the command line."""
+    names = [one for one in Scorer.options() if one != "similarity"]
+    product = options.product if options.similarity is None else None
+    return Scorer(similarity=product, **{one: getattr(options, one) for one in names})
+
+
+def _find_in_shards(own: Scorer, references: list, options: argparse.Namespace) -> Found:
     similarity, *embeddings = (path and expand([path]) for path in (options.similarity, *_sides(options)[:2]))
-    how = {"directions": options.directions, "fraction_at": options.k if options.recall_fraction else (),
-           "exclude_self": options.exclude_self}  # fmt: skip
     try:
         engine = pick(options.engine, options.num_workers, options.num_gpus)
-        statistics = shards.sample_statistics(
-            similarity, references[0], *embeddings, references[1], options.product, **how, engine=engine
-        )
+        return shards.find(own, similarity, references[0], *embeddings, references[1], engine)
     except ImportError as error:
         raise OSError(str(error)) from error
-    shape = _shape(statistics, options.exclude_self)
-    pairs = check_pairs(*references, *shape, options.exclude_self)
-    settings = {**{name: scoring[name] for name in ("k", "ties", "no_correct")}, "exclude_self": options.exclude_self}
-    product = None if similarity else options.product
-    name, settings = signature_settings(**settings, similarity=product, directions=options.directions)
-    correct = np.unique(np.bincount(pairs.forward.rows, minlength=shape[0])).tolist()
-    line = signature(name, {**settings, "refs": reference_counts(map(range, correct))})
-    functions = partial(score, **scoring), partial(sample_scores, **scoring)
-    image = image_of_rows(statistics, pairs, shape).tolist()
-    made = make_report("recall_at_k", statistics, *functions, line, options, image)
-    return RetrievalSet(made.samples.pop("query")), [made]
-
-
-def _shape(statistics: dict, exclude_self: bool) -> tuple[int, int]:
-    """Images and texts: the queries of one direction, and what they were compared with, themselves where left out."""
-    direction = int(statistics["direction"][0])
-    sides = int((statistics["direction"] == direction).sum()), int(statistics["gallery"][0]) + exclude_self
-    return sides if direction == 0 else sides[::-1]
 
 
 def _sides(options: argparse.Namespace) -> tuple:
@@ -134,7 +100,6 @@ def _sides(options: argparse.Namespace) -> tuple:
 
 
 def _items(options: argparse.Namespace):
-    _check_sides(options)
     if options.similarity is not None:
         return check_items(open_array(options.similarity), None, None)
     return check_items(None, open_array(options.image_embeddings), open_array(options.text_embeddings))
@@ -142,8 +107,10 @@ def _items(options: argparse.Namespace):
 
 def _check_sides(options: argparse.Namespace) -> None:
     if options.predictions:
-        raise ValueError("--predictions is for captions and answers, expected --image-embeddings and "
-                         "--text-embeddings, or --similarity")  # fmt: skip
+        raise ValueError(
+            "--predictions is for captions and answers, expected --image-embeddings and "
+            "--text-embeddings, or --similarity"
+        )
     given = [path is not None for path in _sides(options)]
     if given not in ([True, True, False], [False, False, True]):
         raise ValueError("expected --image-embeddings and --text-embeddings, or --similarity alone")

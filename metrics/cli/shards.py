@@ -17,7 +17,7 @@ from ..scale.batches import BATCH_ROWS, METRICS, BatchStatistics
 from ..scale.engines import ENGINES, pick
 from ..scale.shards import ShardScores, ShardsFailed, check_unchanged, score_shards, shard_folder
 from ..scale.stops import stoppable
-from .reports import Report, interval_note, results_of
+from .reports import Report, make_report
 
 # Options of score that speak of files of another kind, or need more than statistics.
 _OTHERS = ("references", "questions", "percent", "official_output", "allow_missing")
@@ -108,23 +108,20 @@ def _run(family, names: Sequence[str], options: argparse.Namespace) -> tuple[Sha
             score_one = partial(
                 score_shards, shards=shards, folder=folder, engine=engine, batch_rows=options.batch_rows
             )
-            found = [
-                score_one(BatchStatistics(name, **columns, **family.metric_options(name, options))) for name in names
-            ]
+            found = [score_one(BatchStatistics(family.scorer(name, options), **columns)) for name in names]
         for scores in found[1:]:
             check_unchanged(shards, found[0].contents, scores.contents)
         if options.per_sample:
             _write_samples(options.per_sample, found, shards, options.id_column)
     except ImportError as error:
         raise OSError(str(error)) from error
-    reports = [_report(name, scores, options) for name, scores in zip(names, found)]
+    reports = [_report(scores, options) for scores in found]
     return ShardSet(range(len(next(iter(found[0].statistics.values()))))), reports
 
 
-def _report(name: str, found: ShardScores, options: argparse.Namespace) -> Report:
-    results = results_of(found.statistics, found.statistics_of.score, options)
-    note = interval_note(found.statistics, options)
-    return Report(name, results, {}, found.signature, found.statistics, found.statistics_of.score, note=note)
+def _report(scores: ShardScores, options: argparse.Namespace) -> Report:
+    report = make_report(*scores.statistics_of.of(scores.statistics), options, with_samples=False)
+    return report._replace(signature=scores.signature)
 
 
 def _write_samples(path: str, found: Sequence[ShardScores], shards: Sequence[str], id_column: str | None) -> None:
@@ -141,8 +138,10 @@ def _name_doubled(id_column: str, ids: list) -> None:
     """Says which ids stand in several rows: all of them are scored, as they may be meant."""
     doubled = [text for text, count in Counter(map(str, ids)).items() if count > 1]
     if doubled:
-        print(f"more than one row has {name_some(doubled, 'id')} in column {id_column!r}; all rows are scored",
-              file=sys.stderr)  # fmt: skip
+        print(
+            f"more than one row has {name_some(doubled, 'id')} in column {id_column!r}; all rows are scored",
+            file=sys.stderr,
+        )
 
 
 def sample_columns(

@@ -3,6 +3,7 @@
 import argparse
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 from functools import reduce
 from itertools import islice
@@ -10,12 +11,12 @@ from operator import add
 
 from ..files.answers import VqaSet, pair_answers
 from ..files.json_text import json_text
-from ..utils.checks import reference_counts, signature
+from ..utils.scorers import Found, counts_of
 from ..utils.shown_text import visible
 from ..utils.whole_files import write_text
 from ..vqa_accuracy import scoring
 from ..vqa_accuracy.answers import agrees, answer_blocks
-from ..vqa_accuracy.inputs import check_labels, group_answers
+from ..vqa_accuracy.inputs import group_answers
 from ..vqa_accuracy.protocols import (
     ENOUGH,
     FORMULAS,
@@ -24,7 +25,6 @@ from ..vqa_accuracy.protocols import (
     PRESETS,
     Protocol,
     compared,
-    resolve_protocol,
 )
 from .reports import Report, make_report
 
@@ -58,17 +58,15 @@ def read(path: str, options: argparse.Namespace) -> VqaSet:
 def run(names: list[str], options: argparse.Namespace) -> tuple[VqaSet, list[Report]]:
     """Reads, checks and scores the files, by type too, and writes the official files where asked for."""
     data = read(options.predictions, options)
-    found, report = _evaluate(data, options, with_details=True)
-    for key, labels in (("answer_type", data.answer_types), ("question_type", data.question_types)):
-        if labels is not None:
-            labels = check_labels(labels, len(data.ids), f"{key}s")
-            report.results[f"per_{key}"] = scoring.score_by_label(found.statistics, labels)
-    if options.measure == "vqa_accuracy":
-        report.results["lost_to_style"] = found.lost_to_style
-    report.samples["normalized"] = found.compared
+    own = scorer(names[0], options)
+    types = {"answer_types": data.answer_types, "question_types": data.question_types}
+    found = own.find(*group_answers(data.predictions, data.references), details=True, **types)
+    # The column `prediction` is what was given.
+    found = replace(found, samples={"normalized": found.samples["prediction"]})
+    report = make_report(own, found, options, clusters(data))
     if options.percent or options.official_output:
         (accuracy,) = found.statistics.values()
-        protocol = resolve_protocol(**_how(options))
+        protocol = own.protocol()
         if protocol.formula == "leave-one-out":
             accuracy = _official_sums(data.predictions, data.references, protocol)
         official = official_numbers(data, list(accuracy))
@@ -81,20 +79,10 @@ def run(names: list[str], options: argparse.Namespace) -> tuple[VqaSet, list[Rep
 
 def measure(names: list[str], data: VqaSet, options: argparse.Namespace) -> list[Report]:
     """Scores answers with the one metric there is."""
-    return [_evaluate(data, options)[1]]
-
-
-def _evaluate(
-    data: VqaSet, options: argparse.Namespace, with_details: bool = False
-) -> tuple[scoring.Evaluation, Report]:
     predictions, references = group_answers(data.predictions, data.references)
-    with_styles = with_details and options.measure == "vqa_accuracy"
-    protocol = resolve_protocol(**_how(options))
-    found = scoring.evaluate_answers(predictions, references, protocol, with_styles, with_details)
-    name, settings = scoring.signature_settings(**_how(options))
-    line = signature(name, {**settings, "refs": reference_counts(references)})
-    functions = scoring.score, scoring.sample_scores
-    return found, make_report("vqa_accuracy", found.statistics, *functions, line, options, clusters(data))
+    own = scorer(names[0], options)
+    found = Found(own.statistics(predictions, references), counts_of(references))
+    return [make_report(own, found, options, clusters(data))]
 
 
 def clusters(data: VqaSet) -> list[str] | None:
@@ -102,13 +90,9 @@ def clusters(data: VqaSet) -> list[str] | None:
     return None if data.image_ids is None else list(map(str, data.image_ids))
 
 
-def metric_options(name: str, options: argparse.Namespace) -> dict:
-    """The options of the metric's `compute`."""
-    return _how(options)
-
-
-def _how(options: argparse.Namespace) -> dict:
-    return {key: getattr(options, key) for key in ("normalization", "formula", "preset", "measure", "stem")}
+def scorer(name: str, options: argparse.Namespace) -> scoring.Scorer:
+    """The metric with the options of the command line."""
+    return scoring.Scorer(**{key: getattr(options, key) for key in scoring.Scorer.options()})
 
 
 def shown_values(options: argparse.Namespace) -> Callable[[str, object], str]:
@@ -206,8 +190,11 @@ def write_official(folder: str, numbers: dict[str, dict]) -> None:
     Raises:
         ValueError: The annotations lack question_type or answer_type.
     """
-    missing = [name for kind, name in (("QuesType", "question_type"), ("AnsType", "answer_type"))
-               if f"eval{kind}" not in numbers]  # fmt: skip
+    missing = [
+        name
+        for kind, name in (("QuesType", "question_type"), ("AnsType", "answer_type"))
+        if f"eval{kind}" not in numbers
+    ]
     if missing:
         raise ValueError(f"annotations lack {' and '.join(missing)}, expected in every entry for --official-output")
     os.makedirs(folder, exist_ok=True)

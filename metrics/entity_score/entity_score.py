@@ -16,17 +16,8 @@
 import datasets
 import evaluate
 
-from ._shared import Checked, T5Encoder, features_of
-from .scoring import (
-    check_names,
-    check_texts,
-    find_entities,
-    sample_entities,
-    sample_scores,
-    sample_statistics,
-    score,
-    signature_settings,
-)
+from ._shared import Asked, Checked, features_of
+from .scoring import Scorer
 from .similarity import favdbench_similarity
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
@@ -78,6 +69,8 @@ Examples (need the model and NLTK's data):
 class EntityScore(Checked, evaluate.Metric):
     """The evaluate module; what EntityScore is stands in scoring.py."""
 
+    _scorer = Scorer
+
     def _info(self):
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
@@ -87,12 +80,6 @@ class EntityScore(Checked, evaluate.Metric):
             codebase_urls=["https://github.com/OpenNLPLab/FAVDBench"],
             reference_urls=["https://arxiv.org/abs/2303.15616"],
         )
-
-    def _check(self, predictions, references):
-        return check_texts(predictions, references)
-
-    def _signature(self, **options):
-        return signature_settings(**options)
 
     def _compute(
         self,
@@ -111,13 +98,6 @@ class EntityScore(Checked, evaluate.Metric):
         clusters=None,
         by=None,
     ):
-        check_names(formula, no_entities)
-        encoder = T5Encoder(model_path, device, dtype, batch_size)
-        found = find_entities(predictions, references)
-        statistics = sample_statistics(formula=formula, no_entities=no_entities, encoder=encoder, found=found)
-        asked = (per_sample, confidence_level, n_resamples, seed, clusters, by)
-        results = self._report(statistics, score, sample_scores, *asked)
-        if per_sample:
-            results["per_sample"].update(sample_entities(statistics, found))
-        self._sign(references, formula=formula, no_entities=no_entities, model_path=model_path, dtype=dtype)
-        return results
+        scorer = Scorer(formula, no_entities, model_path, device, dtype, batch_size)
+        asked = Asked(per_sample, confidence_level, n_resamples, seed, clusters, by)
+        return self._scored(scorer, scorer.find(predictions, references, details=per_sample is True), asked)

@@ -6,11 +6,22 @@ score of a set is the mean. What an entity is stands in nouns.py, what C is in s
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from ._shared import T5Encoder, check_captions, check_options, describe, entities, nltk_version
+from ._shared import (
+    BaseScorer,
+    Found,
+    T5Encoder,
+    check_captions,
+    check_options,
+    counts_of,
+    describe,
+    entities,
+    nltk_version,
+)
 from .similarity import favdbench_similarity, readme_similarity
 
 # Added to R by the published code, so that its scores reach 1.00005.
@@ -38,7 +49,10 @@ def find_entities(predictions: Sequence[str], references: Sequence) -> Entities:
         TypeError: An item is no str.
         ImportError, OSError: NLTK or its data cannot be had.
     """
-    predictions, references = check_texts(predictions, references)
+    return _find(*check_texts(predictions, references))
+
+
+def _find(predictions: list[str], references: list[list[str]]) -> Entities:
     counts = [len(group) for group in references]
     found = [sorted(stems) for stems in entities([*predictions, *(text for group in references for text in group)])]
     ends = np.cumsum([len(predictions), *counts]).tolist()
@@ -57,48 +71,121 @@ def check_texts(predictions, references) -> tuple[list[str], list[list[str]]]:
     return predictions, references
 
 
+@dataclass(frozen=True)
+class Scorer(BaseScorer):
+    """EntityScore with its options.
+
+    Attributes:
+        formula: "favdbench" (the published code) or "readme" (the formulas of its README).
+        no_entities: What a pair scores where one side has no entity: "skip" leaves it out, "zero" is 0.
+        model_path: The T5 encoder, a name on the Hub or a folder.
+        device: Such as "cuda:0"; None takes a GPU where there is one.
+        dtype: Of the encoder, see `t5.DTYPES`.
+        batch_size: Entities encoded at once.
+    """
+
+    formula: str = "favdbench"
+    no_entities: str = "skip"
+    model_path: str = "t5-base"
+    device: str | None = None
+    dtype: str = "float32"
+    batch_size: int = 128
+
+    NAME = "entity_score"
+
+    def check(self):
+        named = (("formula", self.formula, FORMULAS), ("no_entities", self.no_entities, NO_ENTITIES))
+        for name, value, known in named:
+            if value not in known:
+                raise ValueError(f"{name} is {value!r}, expected one of {list(known)}")
+        check_options(orders={"batch_size": self.batch_size})
+
+    def read(self, predictions, references):
+        return check_texts(predictions, references)
+
+    def encoder(self):
+        return T5Encoder(self.model_path, self.device, self.dtype, self.batch_size)
+
+    def find(self, predictions, references, encoder=None, details=False):
+        """Statistics and, with details, the entities of every pair, see `sample_entities`."""
+        self.check()
+        encoder = self.encoder() if encoder is None else encoder
+        entities_ = _find(predictions, references)
+        statistics = self.statistics_of_entities(entities_, encoder)
+        samples = sample_entities(statistics, entities_) if details else {}
+        return Found(statistics, counts_of(references), samples=samples)
+
+    def statistics(self, predictions, references, encoder=None):
+        """Recall, similarity and score of each pair; of several references, those of the one that scores highest.
+
+        Args:
+            predictions: One text per sample.
+            references: The reference texts of each sample.
+            encoder: One with the same options, or anything with its `lengths` and `states`; None makes one.
+
+        Returns:
+            `entity_score`, `recall` and `similarity` (samples,), 0..1 and NaN where a pair is left out (favdbench's
+            score reaches 1.00005); `has_entities` (samples,), bool; `reference` (samples,), the place of the
+            reference.
+
+        Raises:
+            ValueError: An option is unknown, or as `find_entities`.
+            TypeError, ImportError, OSError: As `find_entities` and `T5Encoder`.
+        """
+        self.check()
+        encoder = self.encoder() if encoder is None else encoder
+        return self.statistics_of_entities(_find(predictions, references), encoder)
+
+    def statistics_of_entities(self, found: Entities, encoder) -> dict[str, np.ndarray]:
+        """`statistics` of texts whose entities are found already."""
+        self.check()
+        similarity_of, smoothing = FORMULAS[self.formula]
+        places = [
+            (row, place)
+            for row, group in enumerate(found.references)
+            for place, reference in enumerate(group)
+            if reference and found.predictions[row]
+        ]
+        pairs = [(found.predictions[row], found.references[row][place]) for row, place in places]
+        recall, similarity = np.array([_recall(*pair) for pair in pairs]), similarity_of(pairs, encoder)
+        scores = harmonic_mean(recall + smoothing, similarity)
+        values = {"entity_score": scores, "recall": recall, "similarity": similarity}
+        return _of_best_reference(values, places, len(found.predictions), NO_ENTITIES[self.no_entities])
+
+    def score(self, statistics, weights=None):
+        return score(statistics, weights)
+
+    def samples(self, statistics):
+        return sample_scores(statistics)
+
+    def settings(self):
+        """Device and batch size change no score and are not named."""
+        self.check()
+        settings = {"formula": self.formula, "model": self.model_path, "dtype": self.dtype}
+        return self.NAME, {**settings, "no_entities": self.no_entities, "nltk": nltk_version()}
+
+
 def sample_statistics(
     predictions: Sequence[str] | None = None,
     references: Sequence | None = None,
-    formula: str = "favdbench",
-    no_entities: str = "skip",
-    encoder: T5Encoder | None = None,
     found: Entities | None = None,
+    encoder: T5Encoder | None = None,
+    **options,
 ) -> dict[str, np.ndarray]:
-    """Recall, similarity and score of each pair; of several references, those of the one that scores highest.
+    """What `Scorer(**options)` finds: recall, similarity and score of each pair.
 
     Args:
-        predictions: One text per sample.
-        references: Per sample, one text or a list of them.
-        formula: "favdbench" (the published code) or "readme" (the formulas of its README).
-        no_entities: What a pair scores where one side has no entity: "skip" leaves it out, "zero" is 0.
-        encoder: The T5 encoder; None takes t5-base.
+        predictions, references, encoder: See `Scorer.statistics`.
         found: What `find_entities` returned, instead of predictions and references.
-
-    Returns:
-        `entity_score`, `recall` and `similarity` (samples,), 0..1 and NaN where a pair is left out (favdbench's score
-        reaches 1.00005); `has_entities` (samples,), bool; `reference` (samples,), the place of the reference.
+        options: See `Scorer`.
 
     Raises:
-        ValueError: An option is unknown, or as `find_entities`.
-        TypeError, ImportError, OSError: As `find_entities` and `T5Encoder`.
+        ValueError, TypeError, ImportError, OSError: As `Scorer.statistics`.
     """
-    check_names(formula, no_entities)
+    scorer = Scorer(**options)
     if found is None:
-        found = find_entities(predictions, references)
-    encoder = T5Encoder() if encoder is None else encoder
-    similarity_of, smoothing = FORMULAS[formula]
-    places = [
-        (row, place)
-        for row, group in enumerate(found.references)
-        for place, reference in enumerate(group)
-        if reference and found.predictions[row]
-    ]
-    pairs = [(found.predictions[row], found.references[row][place]) for row, place in places]
-    recall, similarity = np.array([_recall(*pair) for pair in pairs]), similarity_of(pairs, encoder)
-    scores = harmonic_mean(recall + smoothing, similarity)
-    values = {"entity_score": scores, "recall": recall, "similarity": similarity}
-    return _of_best_reference(values, places, len(found.predictions), NO_ENTITIES[no_entities])
+        return scorer.statistics(*scorer.read(predictions, references), encoder)
+    return scorer.statistics_of_entities(found, scorer.encoder() if encoder is None else encoder)
 
 
 def _recall(predicted: list[str], reference: list[str]) -> float:
@@ -182,39 +269,6 @@ def sample_entities(statistics: dict[str, np.ndarray], found: Entities) -> dict[
     """
     chosen = [group[place] for group, place in zip(found.references, statistics["reference"].tolist())]
     return {"predicted_entities": found.predictions, "reference_entities": chosen}
-
-
-def check_names(formula: str, no_entities: str) -> None:
-    """Checks the two options that are names.
-
-    >>> check_names("favdbench", "drop")
-    Traceback (most recent call last):
-        ...
-    ValueError: no_entities is 'drop', expected one of ['skip', 'zero']
-    """
-    for name, value, known in (("formula", formula, FORMULAS), ("no_entities", no_entities, NO_ENTITIES)):
-        if value not in known:
-            raise ValueError(f"{name} is {value!r}, expected one of {list(known)}")
-
-
-def signature_settings(
-    formula: str = "favdbench",
-    no_entities: str = "skip",
-    model_path: str = "t5-base",
-    device: str | None = None,
-    dtype: str = "float32",
-    batch_size: int = 128,
-) -> tuple[str, dict]:
-    """Name and settings for a signature; device and batch size change no score and are not named.
-
-    >>> name, settings = signature_settings(formula="readme")
-    >>> name, settings["formula"], settings["model"], settings["dtype"]
-    ('entity_score', 'readme', 't5-base', 'float32')
-    """
-    check_names(formula, no_entities)
-    check_options(orders={"batch_size": batch_size})
-    settings = {"formula": formula, "model": model_path, "dtype": dtype, "no_entities": no_entities}
-    return "entity_score", {**settings, "nltk": nltk_version()}
 
 
 def compute_entity_score(prediction: str, reference: str, key: str, tokenizer, model) -> float:

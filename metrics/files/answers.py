@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..utils.shown_text import brief
+from ..utils.containers import brief
 from .captions import name_some, never_meet, what_row
 from .json_text import read_json
 

@@ -19,8 +19,20 @@ from ..utils.checks import describe
 from .json_text import DoubledKey, unique_keys
 from .npy_headers import read_npy_header
 
-_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2",
-          "I8": "i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1"}  # fmt: skip
+_TYPES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "BF16": "<u2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I16": "<i2",
+    "I8": "i1",
+    "U64": "<u8",
+    "U32": "<u4",
+    "U16": "<u2",
+    "U8": "u1",
+}
 # Of the format of safetensors.
 _LONGEST_DESCRIPTION = 100_000_000
 _MOST_DIMENSIONS = 32
@@ -88,9 +100,10 @@ def read_npz(source: str | BinaryIO, max_bytes: int | None = None) -> dict[str, 
     >>> unpacked_bytes(file)
     152
     """
-    return _with_archive(source, lambda archive: {
-        name: _unpacked(archive, member) for name, member in _members(archive, max_bytes).items()
-    })  # fmt: skip
+    return _with_archive(
+        source,
+        lambda archive: {name: _unpacked(archive, member) for name, member in _members(archive, max_bytes).items()},
+    )
 
 
 def unpacked_bytes(source: str | BinaryIO) -> int:
@@ -199,11 +212,14 @@ def _description(path: str) -> tuple[dict[str, tuple], int]:
 def _entry(path: str, name: str, entry) -> tuple[str, list[int], list[int]]:
     found = [entry.get(key) for key in ("dtype", "shape", "data_offsets")] if isinstance(entry, dict) else [None] * 3
     kind, shape, offsets = found
-    whole = all(isinstance(part, list) and all(type(n) is int and 0 <= n < 1 << 63 for n in part)
-                for part in (shape, offsets))  # fmt: skip
+    whole = all(
+        isinstance(part, list) and all(type(n) is int and 0 <= n < 1 << 63 for n in part) for part in (shape, offsets)
+    )
     if not isinstance(kind, str) or not whole or len(shape) > _MOST_DIMENSIONS or len(offsets) != 2:
-        raise ValueError(f"{path}: {_listed([name])} is described by {describe(list(found))}, expected a tensor of "
-                         "numbers: its type, shape and two offsets")  # fmt: skip
+        raise ValueError(
+            f"{path}: {_listed([name])} is described by {describe(list(found))}, expected a tensor of "
+            "numbers: its type, shape and two offsets"
+        )
     return kind, shape, offsets
 
 
@@ -212,6 +228,8 @@ def _check_places(path: str, tensors: dict[str, tuple]) -> None:
     place = 0
     for (begin, end), name in sorted((offsets, name) for name, (_, _, offsets) in tensors.items()):
         if begin != place or end < begin:
-            raise ValueError(f"{path}: {_listed([name])} lies at {[begin, end]}, expected it to begin at {place}, "
-                             "where the tensor before it ends")  # fmt: skip
+            raise ValueError(
+                f"{path}: {_listed([name])} lies at {[begin, end]}, expected it to begin at {place}, "
+                "where the tensor before it ends"
+            )
         place = end

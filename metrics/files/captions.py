@@ -8,7 +8,8 @@ of {image_id, caption}, or as pycocoevalcap takes them, {image id: [caption, ...
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..utils.shown_text import brief, visible
+from ..utils.containers import brief
+from ..utils.shown_text import visible
 from .json_text import read_json
 
 # Of ids in messages.
@@ -137,7 +138,7 @@ def never_meet(sides: dict[str, Iterable], kind: str) -> str:
     """
     shown = []
     for path, ids in sides.items():
-        first = ", ".join(str(one)[:60] for one in [*ids][:2]) or "none"
+        first = ", ".join(_short_id(one) for one in [*ids][:2]) or "none"
         shown.append(f"{path} has {first}" + (f" and {len(ids) - 2} more" if len(ids) > 2 else ""))
     return f"{' and '.join(sides)} have no {kind} in common: {', '.join(shown)}"
 
@@ -150,5 +151,8 @@ def name_some(ids: Iterable[str], kind: str = "image id", most: int = 5) -> str:
     """
     ids = list(ids)
     more = f" and {len(ids) - most} more" if len(ids) > most else ""
-    shown = (visible(text if len(text) <= _LONGEST_ID else f"{text[:_LONGEST_ID]}...") for text in ids[:most])
-    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(shown)}{more})"
+    return f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(map(_short_id, ids[:most]))}{more})"
+
+
+def _short_id(text: str) -> str:
+    return visible(text if len(text) <= _LONGEST_ID else f"{text[:_LONGEST_ID]}...")

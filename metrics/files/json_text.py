@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from functools import lru_cache
 
-from ..utils.shown_text import brief
+from ..utils.containers import brief
 from .text_files import decode_text, read_text
 
 

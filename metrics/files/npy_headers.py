@@ -52,8 +52,10 @@ class NpyHeader(NamedTuple):
             ValueError: There are more or fewer.
         """
         if self.start + self.nbytes != size:
-            raise ValueError(f"it has {size} bytes, and its header of {self.dtype.str} in the shape "
-                             f"{self.shape} tells of {self.start + self.nbytes}")  # fmt: skip
+            raise ValueError(
+                f"it has {size} bytes, and its header of {self.dtype.str} in the shape "
+                f"{self.shape} tells of {self.start + self.nbytes}"
+            )
 
 
 def read_npy_header(file: BinaryIO) -> NpyHeader:

@@ -66,8 +66,10 @@ def token_tuple(items: list) -> tuple:
     is_argument = len(items) == 1 and kinds <= {_Name, dict, list}
     if not is_gram and not is_argument:
         found = ", ".join(sorted({kind_of(item) for item in items}))
-        raise ValueError(f"the pickle holds a tuple of {len(items)} of {found}, expected a tuple of tokens: at most "
-                         f"{_LONGEST_TUPLE} texts or integers")  # fmt: skip
+        raise ValueError(
+            f"the pickle holds a tuple of {len(items)} of {found}, expected a tuple of tokens: at most "
+            f"{_LONGEST_TUPLE} texts or integers"
+        )
     return tuple(items)
 
 

@@ -36,10 +36,10 @@ def read_plain_pickle(content: bytes):
     >>> import pickle
     >>> read_plain_pickle(pickle.dumps({("a", "cat"): 2.0}))
     {('a', 'cat'): 2.0}
-    >>> read_plain_pickle(pickle.dumps(print))
+    >>> read_plain_pickle(pickle.dumps(len))
     Traceback (most recent call last):
         ...
-    ValueError: the pickle asks for builtins.print, expected plain containers and numbers only
+    ValueError: the pickle asks for builtins.len, expected plain containers and numbers only
     """
     machine = _Machine(content)
     try:
@@ -67,16 +67,42 @@ class _Machine:
         self.containers_left = self.most_kept = 1000 + len(content) // 4
         self.push, self.instructions = self.stack.append, [self.unknown] * 256
         for codes, instruction in {
-            b".": self.stop, b"R": self.reduce, b"c": self.name, b"\x93": self.stack_name,
-            b"\x80": self.protocol, b"\x95": self.frame, b"q": self.put_1,
-            b"}": self.empty_dict, b"d": self.dict, b"s": self.set_item, b"u": self.set_items,
-            b"]": self.empty_list, b"l": self.list, b"a": self.append, b"e": self.appends,
-            b"(": self.mark, b")": self.empty_tuple, b"t": self.tuple,
-            b"\x85": self.tuple_1, b"\x86": self.tuple_2, b"\x87": self.tuple_3,
-            b"U\x8c": self.text_1, b"TX": self.text_4, b"\x8d": self.text_8, b"S": self.quoted, b"V": self.escaped,
-            b"K": self.int_1, b"M": self.int_2, b"J": self.int_4, b"\x8a": self.long_1, b"IL": self.int_line,
-            b"F": self.float_line, b"N": self.none, b"\x88": self.true, b"\x89": self.false,
-        }.items():  # fmt: skip
+            b".": self.stop,
+            b"R": self.reduce,
+            b"c": self.name,
+            b"\x93": self.stack_name,
+            b"\x80": self.protocol,
+            b"\x95": self.frame,
+            b"q": self.put_1,
+            b"}": self.empty_dict,
+            b"d": self.dict,
+            b"s": self.set_item,
+            b"u": self.set_items,
+            b"]": self.empty_list,
+            b"l": self.list,
+            b"a": self.append,
+            b"e": self.appends,
+            b"(": self.mark,
+            b")": self.empty_tuple,
+            b"t": self.tuple,
+            b"\x85": self.tuple_1,
+            b"\x86": self.tuple_2,
+            b"\x87": self.tuple_3,
+            b"U\x8c": self.text_1,
+            b"TX": self.text_4,
+            b"\x8d": self.text_8,
+            b"S": self.quoted,
+            b"V": self.escaped,
+            b"K": self.int_1,
+            b"M": self.int_2,
+            b"J": self.int_4,
+            b"\x8a": self.long_1,
+            b"IL": self.int_line,
+            b"F": self.float_line,
+            b"N": self.none,
+            b"\x88": self.true,
+            b"\x89": self.false,
+        }.items():
             for code in codes:
                 self.instructions[code] = instruction
 
@@ -121,8 +147,10 @@ class _Machine:
                 place = instructions[code](place + 1)
 
     def unknown(self, place):
-        raise ValueError(f"the pickle has the instruction {self.content[place - 1 : place]!r} at byte {place - 1}, "
-                         "expected those of plain containers, texts and numbers")  # fmt: skip
+        raise ValueError(
+            f"the pickle has the instruction {self.content[place - 1 : place]!r} at byte {place - 1}, "
+            "expected those of plain containers, texts and numbers"
+        )
 
     def result(self):
         if len(self.stack) != 1 or self.marks or self.content[self.place + 1 :].strip():
@@ -179,8 +207,10 @@ class _Machine:
         start = place + width
         length = self.number(place, width)
         if length > _LONGEST_TEXT or start + length > len(self.content):
-            raise ValueError(f"the pickle has a text of {length} bytes at byte {place}, expected at most "
-                             f"{_LONGEST_TEXT}, all in the file")  # fmt: skip
+            raise ValueError(
+                f"the pickle has a text of {length} bytes at byte {place}, expected at most "
+                f"{_LONGEST_TEXT}, all in the file"
+            )
         self.push(self.content[start : start + length].decode("utf-8", "surrogatepass"))
         return start + length
 

@@ -100,8 +100,10 @@ def to_arrow(values, name: str):
     kinds = {type(value) for value in values if value is not None}
     if len(kinds) > 1:
         found = " and ".join(sorted(kind.__name__ for kind in kinds))
-        raise ValueError(f"column {name!r} holds {found}, and a column of Parquet has one type; JSON Lines and CSV "
-                         "take them as they are")  # fmt: skip
+        raise ValueError(
+            f"column {name!r} holds {found}, and a column of Parquet has one type; JSON Lines and CSV "
+            "take them as they are"
+        )
     unsigned = kinds == {int} and max(value for value in values if value is not None) >= 2**63
     try:
         return pyarrow.array(values.tolist(), pyarrow.uint64() if unsigned else None)
@@ -117,8 +119,10 @@ def from_table(table) -> dict[str, np.ndarray]:
     """
     if not table.num_rows:
         return {}
-    return {field.name: (_from_json if _holds_json(field) else _to_array)(table.column(field.name))
-            for field in table.schema}  # fmt: skip
+    return {
+        field.name: (_from_json if _holds_json(field) else _to_array)(table.column(field.name))
+        for field in table.schema
+    }
 
 
 def _holds_json(field) -> bool:

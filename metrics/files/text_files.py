@@ -19,6 +19,7 @@ _OTHER_KINDS = {
     b"\xfd7zXZ\x00": "compressed (xz)",
     b"\x28\xb5\x2f\xfd": "compressed (zstd)",
     b"PAR1": "Parquet",
+    b"\x93NUMPY": "a NumPy array",
 }
 _MARK = b"\xef\xbb\xbf"
 
@@ -80,8 +81,9 @@ def decode_text(content: bytes, path: str, line: int | None = None) -> str:
         content = content.removeprefix(_MARK)
     place = content.find(b"\0")
     if place >= 0:
-        raise ValueError(f"{path}, line {_line(content, place, line)} holds a NUL byte, as UTF-16 does, expected a "
-                         "text in UTF-8")  # fmt: skip
+        raise ValueError(
+            f"{path}, line {_line(content, place, line)} holds a NUL byte, as UTF-16 does, expected a text in UTF-8"
+        )
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -1,7 +1,6 @@
 """What a page answers to a click, and its endpoint to a program; whatever is refused is refused in one sentence."""
 
 import csv
-import json
 import math
 import os
 import re
@@ -12,6 +11,8 @@ from pathlib import Path
 
 import gradio as gr
 
+from ..files.csv_cells import csv_row
+from ..files.json_text import json_text
 from ..utils.checks import describe
 from .bounds import few_enough, sample_sizes
 from .escaping import as_html, as_sentence
@@ -35,8 +36,11 @@ def answer(page: Page, source: str, rows: list, paths: list, allow_missing: bool
     files = [value for option, value in zip(all_options(page), values) if option.is_file]
     try:
         # A file that is not there leaves the default.
-        options = {option.name: _value(option, value) for option, value in zip(all_options(page), values)
-                   if not (option.is_file and value is None)}  # fmt: skip
+        options = {
+            option.name: _value(option, value)
+            for option, value in zip(all_options(page), values)
+            if not (option.is_file and value is None)
+        }
         typed = source == "table"
         inputs = page.read_table(_cell_texts(rows, page)) if typed else page.read_files(paths, allow_missing)
         results, signature, notes = page.measure(inputs, options)
@@ -55,8 +59,9 @@ def _cell_texts(rows: list[list], page: Page) -> list[list[str]]:
     strange = [cell for row in rows for cell in row if isinstance(cell, list | dict)]
     if strange:
         raise TypeError(f"the table holds {describe(strange[0])}, expected texts and numbers")
-    return [[*("" if cell is None else str(cell) for cell in row), *[""] * (len(page.headers) - len(row))]
-            for row in rows]  # fmt: skip
+    return [
+        [*("" if cell is None else str(cell) for cell in row), *[""] * (len(page.headers) - len(row))] for row in rows
+    ]
 
 
 def explained_row(page: Page, state: tuple | None, row: Sequence) -> str:
@@ -107,13 +112,21 @@ def _shown(page: Page, inputs: Inputs, options: dict, results: dict, signature: 
         results_table(shown, table_label(page, len(some), len(names))),
         page.explain(inputs, options, results, worst),
         _python_call(page, inputs, options),
-        *_downloads(page, inputs, {page.sample: names, **results["per_sample"],
-                                  **{name: [*values, *left] for name, values in columns.items()}}),
+        *_downloads(
+            page,
+            inputs,
+            {
+                page.sample: names,
+                **results["per_sample"],
+                **{name: [*values, *left] for name, values in columns.items()},
+            },
+        ),
         {key: value for key, value in results.items() if key != "per_sample"},
     ]
 
 
 def table_label(page: Page, shown: int = 0, samples: int = 0) -> str:
+    """What stands above the table, with how much of it is shown."""
     which = f"The first {shown:,} of {samples:,} {page.plural}" if shown < samples else f"Every {page.sample}"
     return f"{which}: click a heading to sort, a row to see why"
 
@@ -137,11 +150,16 @@ def _downloads(page: Page, inputs: Inputs, columns: dict[str, list]) -> list[str
     table, written = folder / f"{page.metric.name}.csv", folder / "inputs.json"
     with table.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values()))
+        writer.writerow(csv_row(columns))
+        writer.writerows(csv_row(map(_csv_cell, row)) for row in zip(*columns.values()))
     arguments = {key: value for key, value in inputs.arguments.items() if key not in inputs.code}
-    written.write_text(json.dumps(arguments, ensure_ascii=False, indent=1), encoding="utf-8")
+    written.write_text(json_text(arguments), encoding="utf-8")
     return [str(table), str(written)]
+
+
+def _csv_cell(value):
+    """What stands in a cell of CSV: numbers as they are, all else as text."""
+    return value if value is None or isinstance(value, int | float) else str(value)
 
 
 def answer_call(page: Page, inputs: dict, options: dict) -> dict:

@@ -82,8 +82,10 @@ def check_most(bounds: Mapping[str, Bound], name: str, found: int, place: str = 
     """
     if name in bounds and found > bounds[name].most:
         what = bounds[name].about
-        raise ValueError(f"{place and place + ': '}{what}: {found:,}, expected at most {bounds[name].most:,} on this "
-                         "page; evaluate in Python takes more")  # fmt: skip
+        raise ValueError(
+            f"{place and place + ': '}{what}: {found:,}, expected at most {bounds[name].most:,} on this "
+            "page; evaluate in Python takes more"
+        )
 
 
 def check_option(bounds: Mapping[str, Bound], name: str, value) -> None:

@@ -18,19 +18,27 @@ class CaptionPage(Page):
     sample, plural = "image", "images"
     hint = "One caption and its references per row; several references are separated by `|`. Rows can be added."
     rows = (
-        ["a brown dog catches a red frisbee on the beach",
-         "A dog jumping to catch a frisbee on a beach. | A brown dog leaps for a red frisbee near the sea. | "
-         "The dog catches a red disc on the sand."],
-        ["two children play with a kite in a green field",
-         "Two kids are flying a kite in a grassy field. | Children running with a colorful kite. | "
-         "A boy and a girl fly a kite on the grass."],
-        ["a man rides a bicycle down a busy street",
-         "A man is riding a bike on a busy city street. | A cyclist rides past cars in traffic. | "
-         "A person on a bicycle in the middle of traffic."],
-        ["a cat sleeps on a blue sofa",
-         "A gray cat sleeping on a laptop computer. | A cat is taking a nap on top of a laptop. | "
-         "The cat lies on the keyboard."],
-    )  # fmt: skip
+        [
+            "a brown dog catches a red frisbee on the beach",
+            "A dog jumping to catch a frisbee on a beach. | A brown dog leaps for a red frisbee near the sea. | "
+            "The dog catches a red disc on the sand.",
+        ],
+        [
+            "two children play with a kite in a green field",
+            "Two kids are flying a kite in a grassy field. | Children running with a colorful kite. | "
+            "A boy and a girl fly a kite on the grass.",
+        ],
+        [
+            "a man rides a bicycle down a busy street",
+            "A man is riding a bike on a busy city street. | A cyclist rides past cars in traffic. | "
+            "A person on a bicycle in the middle of traffic.",
+        ],
+        [
+            "a cat sleeps on a blue sofa",
+            "A gray cat sleeping on a laptop computer. | A cat is taking a nap on top of a laptop. | "
+            "The cat lies on the keyboard.",
+        ],
+    )
     uploads = (
         Upload("Results: [{image_id, caption}, ...]", (".json",)),
         Upload("References: COCO's annotations, or {image_id: [caption, ...]}", (".json",)),
@@ -116,8 +124,11 @@ def _grams_html(caption: list[str], others: list[list[str]], order: int, weight:
     own, known = Counter(grams(caption, order)), Counter()
     for other in others:
         known |= Counter(grams(other, order))
-    parts = [("matched", "hit2", own & known), ("only in the caption", "miss", own - known),
-             ("only in references", "", known - own)]  # fmt: skip
+    parts = [
+        ("matched", "hit2", own & known),
+        ("only in the caption", "miss", own - known),
+        ("only in references", "", known - own),
+    ]
     return "<br>".join(
         f"<small>{name} ({sum(counts.values())}):</small> " + _names(counts, mark, weight)
         for name, mark, counts in parts

@@ -25,9 +25,14 @@ def launch(page: Page, **options) -> None:
     theme = gr.themes.Default(font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace"))
     options.setdefault("app_kwargs", {"middleware": [BodyBound.of(page.bounds, len(page.uploads))]})
     build(page).queue(max_size=_WAITING).launch(
-        css=CSS, theme=theme, ssr_mode=False, footer_links=["api", "settings"], state_session_capacity=_KEPT_SESSIONS,
-        max_file_size=page.bounds["file"].most, **options,
-    )  # fmt: skip
+        css=CSS,
+        theme=theme,
+        ssr_mode=False,
+        footer_links=["api", "settings"],
+        state_session_capacity=_KEPT_SESSIONS,
+        max_file_size=page.bounds["file"].most,
+        **options,
+    )
 
 
 def build(page: Page) -> gr.Blocks:
@@ -54,8 +59,11 @@ def build(page: Page) -> gr.Blocks:
         def api(inputs: dict, options: dict) -> dict:
             return answer_call(page, inputs, options)
 
-        event = {"inputs": [source, table, allow_missing, *controls, *files], "outputs": [*shown.values(), state],
-                 "api_visibility": "private"}  # fmt: skip
+        event = {
+            "inputs": [source, table, allow_missing, *controls, *files],
+            "outputs": [*shown.values(), state],
+            "api_visibility": "private",
+        }
         button.click(show, **event)
         if page.at_once:
             blocks.load(show, **event)
@@ -72,14 +80,21 @@ def _inputs(page: Page):
     with gr.Tabs():
         with gr.Tab("Type") as typed:
             table = gr.Dataframe(
-                [list(row) for row in page.rows], headers=list(page.headers), column_widths=page.widths, type="array",
-                wrap=True, interactive=True, show_label=False, max_height=320,
-            )  # fmt: skip
+                [list(row) for row in page.rows],
+                headers=list(page.headers),
+                column_widths=page.widths,
+                type="array",
+                wrap=True,
+                interactive=True,
+                show_label=False,
+                max_height=320,
+            )
             gr.Markdown(page.hint)
         with gr.Tab("Upload files") as uploaded:
             with gr.Row():
-                files = [gr.File(label=upload.label, file_types=list(upload.endings), height=130)
-                         for upload in page.uploads]  # fmt: skip
+                files = [
+                    gr.File(label=upload.label, file_types=list(upload.endings), height=130) for upload in page.uploads
+                ]
             allow_missing = gr.Checkbox(False, label="--allow-missing: score what both files have")
     typed.select(lambda: "table", None, source, api_visibility="private")
     uploaded.select(lambda: "files", None, source, api_visibility="private")
@@ -111,7 +126,8 @@ def _results(page: Page) -> tuple[dict, gr.State]:
         "plot": plot,
         "signature": gr.Textbox(label="Signature", interactive=False, buttons=["copy"]),
         "table": gr.Dataframe(
-            interactive=False, wrap=True, max_height=420, label=table_label(page), buttons=["fullscreen"]),
+            interactive=False, wrap=True, max_height=420, label=table_label(page), buttons=["fullscreen"]
+        ),
         "why": gr.HTML(container=True, padding=True),
         "call": gr.Code(label="The same in Python", language="python", interactive=False),
     }

@@ -101,8 +101,10 @@ def modules_of(folder: Path, bundle: str) -> list[Module]:
     for script in hand_written(folder):
         for name in imported_names(script, bundle):
             if name not in home:
-                raise ValueError(f"{script} imports {name} from {bundle}, expected a name that one of the modules of "
-                                 f"{' and '.join(SOURCES[bundle])} defines")  # fmt: skip
+                raise ValueError(
+                    f"{script} imports {name} from {bundle}, expected a name that one of the modules of "
+                    f"{' and '.join(SOURCES[bundle])} defines"
+                )
             take(home[name])
     return [by_path[path] for path in order]
 
@@ -110,8 +112,12 @@ def modules_of(folder: Path, bundle: str) -> list[Module]:
 def imported_names(script: Path, bundle: str) -> list[str]:
     """The names that a script imports from a generated file."""
     nodes = ast.walk(ast.parse(script.read_text(encoding="utf-8")))
-    return [alias.name for node in nodes if isinstance(node, ast.ImportFrom) and node.module == bundle
-            for alias in node.names]  # fmt: skip
+    return [
+        alias.name
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and node.module == bundle
+        for alias in node.names
+    ]
 
 
 def read_module(path: Path) -> Module:

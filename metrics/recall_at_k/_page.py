@@ -35,75 +35,6 @@ from starlette.responses import PlainTextResponse
 from typing import BinaryIO, NamedTuple
 
 
-# ---- metrics/utils/shown_text.py
-
-"""Text of files and of users where people read it: what a terminal would obey stands there as a visible escape."""
-
-
-# Controls (C0, C1), lone surrogates, line and paragraph separators, what turns the direction of writing, and invisible
-# tags. Joiners stay: emoji and several scripts are written with them.
-_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
-                     "\U000e0000-\U000e007f]")  # fmt: skip
-_LONGEST_INT_BITS = 512
-
-
-def visible(text: str) -> str:
-    r"""Text in one line, with nothing in it that a terminal would obey or could not show.
-
-    Args:
-        text: Any text, such as an id, a caption, a label, a path or a message with them.
-
-    Returns:
-        The text; control characters, also those that turn the direction of writing, as their Python escapes.
-
-    >>> print(visible("a cat\x1b[2J, un café\n"))
-    a cat\x1b[2J, un café\n
-    """
-    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-
-
-class _Brief(Repr):
-    """`repr` that looks at no more of a value than it shows, and goes no deeper than a few levels."""
-
-    def __init__(self, most: int):
-        super().__init__()
-        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = self.maxarray = most
-        self.maxother = self.maxlong = 4 * most
-        self.most = most
-
-    def repr_str(self, text: str, level: int) -> str:
-        return repr(text[: self.most])
-
-    def repr_bytes(self, text: bytes, level: int) -> str:
-        return repr(text[: self.most])
-
-    def repr_int(self, number: int, level: int) -> str:
-        # Python refuses to write thousands of digits.
-        bits = number.bit_length()
-        return repr(number) if bits <= _LONGEST_INT_BITS else f"<an integer of {bits} bits>"
-
-    def repr_dict(self, values: dict, level: int) -> str:
-        if level <= 0:
-            return "{...}" if values else "{}"
-        pairs = [f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
-                 for key, value, _ in zip(values, values.values(), range(self.most))]  # fmt: skip
-        return "{" + ", ".join(pairs + ["..."] * (len(values) > self.most)) + "}"
-
-
-def brief(value, most: int = 60) -> str:
-    """`repr` of a value, cut off: of any size, and nested as deep as it may be.
-
-    Args:
-        value: What was found.
-        most: Length of the result.
-
-    >>> brief(["a cat"]), brief({"caption": "a" * 100}, 20)
-    ("['a cat']", "{'caption': 'aaaa...")
-    """
-    text = _Brief(most).repr(value)
-    return text if len(text) <= most else text[: most - 3] + "..."
-
-
 # ---- metrics/utils/containers.py
 
 """Containers of other packages read as lists, and datasets without their format: one place for all that is passed.
@@ -119,10 +50,8 @@ container has imported it.
 _METHODS = ("to_pylist", "tolist", "to_list", "as_py")
 
 # What NumPy has too, and bfloat16, whose bits are those of a float32.
-_TENSOR_TYPES = frozenset(
-    "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64 complex64 complex128"
-    .split()
-)  # fmt: skip
+_WHOLE = "uint8 int8 uint16 int16 uint32 int32 uint64 int64"
+_TENSOR_TYPES = frozenset(f"bool {_WHOLE} float16 bfloat16 float32 float64 complex64 complex128".split())
 
 _OWN_TYPES = frozenset({str, int, float, bool, list, tuple, dict, type(None)})
 
@@ -314,6 +243,53 @@ def describe(value) -> str:
     return "None" if value is None else f"{type(value).__name__} {brief(value, 40)}"
 
 
+_LONGEST_INT_BITS = 512
+
+
+class _Brief(Repr):
+    """`repr` that looks at no more of a value than it shows, and goes no deeper than a few levels."""
+
+    def __init__(self, most: int):
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = self.maxarray = most
+        self.maxother = self.maxlong = 4 * most
+        self.most = most
+
+    def repr_str(self, text: str, level: int) -> str:
+        return repr(text[: self.most])
+
+    def repr_bytes(self, text: bytes, level: int) -> str:
+        return repr(text[: self.most])
+
+    def repr_int(self, number: int, level: int) -> str:
+        # Python refuses to write thousands of digits.
+        bits = number.bit_length()
+        return repr(number) if bits <= _LONGEST_INT_BITS else f"<an integer of {bits} bits>"
+
+    def repr_dict(self, values: dict, level: int) -> str:
+        if level <= 0:
+            return "{...}" if values else "{}"
+        pairs = [
+            f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
+            for key, value, _ in zip(values, values.values(), range(self.most))
+        ]
+        return "{" + ", ".join(pairs + ["..."] * (len(values) > self.most)) + "}"
+
+
+def brief(value, most: int = 60) -> str:
+    """`repr` of a value, cut off: of any size, and nested as deep as it may be.
+
+    Args:
+        value: What was found.
+        most: Length of the result.
+
+    >>> brief(["a cat"]), brief({"caption": "a" * 100}, 20)
+    ("['a cat']", "{'caption': 'aaaa...")
+    """
+    text = _Brief(most).repr(value)
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
 # ---- metrics/utils/checks.py
 
 """Input checked item by item, options by kind, and settings as a signature: what all metrics begin with.
@@ -476,33 +452,6 @@ def _not_stored(values, place: str) -> Iterator[str]:
         yield f"{place} is {describe(values)}, expected Unicode text: it holds half of a surrogate pair"
 
 
-def check_options(orders: dict | None = None, positive: dict | None = None, flags: dict | None = None) -> None:
-    """Checks options by kind, each given as name -> value.
-
-    Args:
-        orders: Integers of at least 1.
-        positive: Finite numbers above 0.
-        flags: True or False.
-
-    Raises:
-        ValueError: One is of another kind; the message names it.
-
-    >>> check_options(orders={"n": 0})
-    Traceback (most recent call last):
-        ...
-    ValueError: n is 0, expected an integer of at least 1
-    """
-    for name, value in (orders or {}).items():
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-            raise ValueError(f"{name} is {value!r}, expected an integer of at least 1")
-    for name, value in (positive or {}).items():
-        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < value < float("inf"):
-            raise ValueError(f"{name} is {value!r}, expected a positive number")
-    for name, value in (flags or {}).items():
-        if not isinstance(value, bool):
-            raise ValueError(f"{name} is {value!r}, expected True or False")
-
-
 def signature(name: str, settings: dict) -> str:
     """Joins settings to one line that says how a score was made; None values are left out.
 
@@ -516,9 +465,13 @@ def signature(name: str, settings: dict) -> str:
     return "|".join([name, *(f"{key}:{value}" for key, value in shown.items() if value is not None)])
 
 
-def reference_counts(references: Iterable) -> str:
-    """The number of references per sample: "5", or "1-5" where it varies."""
-    sizes = set(map(len, references))
+def reference_counts(counts: Iterable[int]) -> str:
+    """The number of references per sample: "5", or "1-5" where it varies.
+
+    >>> reference_counts([1, 5, 2]), reference_counts([5, 5])
+    ('1-5', '5')
+    """
+    sizes = set(counts)
     return str(min(sizes)) if len(sizes) == 1 else f"{min(sizes)}-{max(sizes)}"
 
 
@@ -602,8 +555,10 @@ def check_most(bounds: Mapping[str, Bound], name: str, found: int, place: str = 
     """
     if name in bounds and found > bounds[name].most:
         what = bounds[name].about
-        raise ValueError(f"{place and place + ': '}{what}: {found:,}, expected at most {bounds[name].most:,} on this "
-                         "page; evaluate in Python takes more")  # fmt: skip
+        raise ValueError(
+            f"{place and place + ': '}{what}: {found:,}, expected at most {bounds[name].most:,} on this "
+            "page; evaluate in Python takes more"
+        )
 
 
 def check_option(bounds: Mapping[str, Bound], name: str, value) -> None:
@@ -707,16 +662,17 @@ def _leaves(values: Iterable) -> Iterator:
 # Of an error or a warning, which a page shows in a corner.
 _MOST_CHARACTERS = 600
 # What Markdown reads in a line besides HTML, and what a page would make a link of.
-_MARKDOWN = re.compile(r"[\\`*_\[\]()#!|~$:]")
+# The hash sign by its number: the loader of evaluate cuts lines at one.
+_MARKDOWN = re.compile(r"[\\`*_\[\]()\x23!|~$:]")
 
 
 def as_html(text) -> str:
     """The text as HTML that shows it as it is, also where the HTML is read as Markdown first.
 
-    >>> as_html("<unk> ![x](y)")
-    '&lt;unk&gt; &#33;&#91;x&#93;&#40;y&#41;'
+    >>> as_html("<unk>"), html.unescape(as_html("![x](y)"))
+    ('&lt;unk&gt;', '![x](y)')
     """
-    return _MARKDOWN.sub(lambda found: f"&#{ord(found[0])};", html.escape(str(text)))
+    return _MARKDOWN.sub(lambda found: f"&\x23{ord(found[0])};", html.escape(str(text)))
 
 
 def as_sentence(message: str) -> str:
@@ -1105,336 +1061,31 @@ def all_options(page: Page) -> tuple[Option, ...]:
     return (*page.options, *OF_INTERVALS)
 
 
-# ---- metrics/page/answering.py
+# ---- metrics/files/csv_cells.py
 
-"""What a page answers to a click, and its endpoint to a program; whatever is refused is refused in one sentence."""
-
-
-# Samples, and characters, that the Python call writes out; of more, it reads the file with the inputs.
-WRITTEN_OUT, WRITTEN_CHARACTERS = 20, 50_000
-_KEPT_DOWNLOADS = 20
-# What metrics and readers raise of input that they refuse; the last two come of numbers and lists beyond all measure.
-_REFUSALS = (ValueError, TypeError, OSError, ImportError, OverflowError, RecursionError)
+"""Cells of CSV files: texts that no spreadsheet takes for a formula."""
 
 
-def answer(page: Page, source: str, rows: list, paths: list, allow_missing: bool, values: Sequence) -> list:
-    """All that the page shows of one click, and what its explanations need.
+# A spreadsheet runs a cell that begins so. Quotes may stand before it in a text of its own, and one more tells them
+# from the quote that is put there.
+_FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
-    Raises:
-        gr.Error: The message of the metric or of a reader, which names the place.
+
+def csv_row(values: Iterable) -> list:
+    """The cells of a row: a text that a spreadsheet would run gets a quote in front; all else stays as it is.
+
+    Numbers, and texts that are numbers, stay. Who reads such a file takes one `'` off a cell that begins with one or
+    several of them and then one of `= + - @`, a tab or a line end (or the wide forms of the four): that is the text.
+
+    >>> csv_row(["a cat", "=1+1", -0.5, "-0.5", "'-a", "it's"])
+    ['a cat', "'=1+1", -0.5, '-0.5', "''-a", "it's"]
     """
-    inputs = None
-    files = [value for option, value in zip(all_options(page), values) if option.is_file]
-    try:
-        # A file that is not there leaves the default.
-        options = {option.name: _value(option, value) for option, value in zip(all_options(page), values)
-                   if not (option.is_file and value is None)}  # fmt: skip
-        typed = source == "table"
-        inputs = page.read_table(_cell_texts(rows, page)) if typed else page.read_files(paths, allow_missing)
-        results, signature, notes = page.measure(inputs, options)
-        return [*_shown(page, inputs, options, results, signature, notes), (inputs, options, results)]
-    except _REFUSALS as error:
-        raise _refusal(_located(str(error) or type(error).__name__, inputs, [*paths, *files]), "Not scored") from None
+    return [f"'{value}" if isinstance(value, str) and _is_formula(value) else value for value in values]
 
 
-def _refusal(message: str, title: str) -> gr.Error:
-    """An error that the browser shows as HTML, and the log leaves out: whoever sent the input is told."""
-    return gr.Error(as_html(as_sentence(message)), duration=None, title=title, print_exception=False)
-
-
-def _cell_texts(rows: list[list], page: Page) -> list[list[str]]:
-    """Cells as texts, and no row shorter than the table was; nothing is read of objects that are no cells."""
-    strange = [cell for row in rows for cell in row if isinstance(cell, list | dict)]
-    if strange:
-        raise TypeError(f"the table holds {describe(strange[0])}, expected texts and numbers")
-    return [[*("" if cell is None else str(cell) for cell in row), *[""] * (len(page.headers) - len(row))]
-            for row in rows]  # fmt: skip
-
-
-def explained_row(page: Page, state: tuple | None, row: Sequence) -> str:
-    """Why the row that was clicked scores as it does.
-
-    Raises:
-        gr.Error: Its results are not kept any more.
-    """
-    if state is None:
-        raise _refusal("these results are not kept any more, compute them once more", "Not explained")
-    inputs, _, results = state
-    names = page.names(inputs, results)
-    if not row or str(row[0]) not in names:
-        raise _refusal(f"{describe(row)} is no row of the last results", "Not explained")
-    return page.explain(*state, names.index(str(row[0])))
-
-
-def _value(option: Option, raw):
-    if option.choices is not None:
-        return {str(choice): choice for choice in option.choices}[raw]
-    return option.parse(raw) if option.parse else raw
-
-
-def _located(message: str, inputs: Inputs | None, paths: Iterable[str | None]) -> str:
-    """Calls files by their names instead of their places on the server, and says which row an index means."""
-    for path in filter(None, paths):
-        message = message.replace(path, os.path.basename(path))
-    found = re.search(r"(?:predictions|references)\[(\d+)\]", message)
-    if inputs and found and int(found[1]) < len(inputs.names):
-        message = f"{message} ({inputs.names[int(found[1])]})"
-    return message
-
-
-def _shown(page: Page, inputs: Inputs, options: dict, results: dict, signature: str, notes: list[str]) -> list:
-    names, scores = page.names(inputs, results), results["per_sample"][page.score_key(results)]
-    explained = range(few_enough(page.bounds, inputs.arguments, len(names)))
-    some = range(min(len(explained), page.bounds["shown"].most))
-    columns = page.columns(inputs, options, results, explained)
-    shown = {page.sample: names, page.score_key(results): scores, **columns}
-    shown = {name: values[: len(some)] for name, values in shown.items()}
-    left = [""] * (len(names) - len(explained))
-    sign = -1 if page.lower_is_better else 1
-    worst = min(some, key=lambda row: (math.isnan(scores[row]), sign * scores[row], row))
-    return [
-        scores_html(results, f"{len(names):,} {page.plural}", notes),
-        page.plot_value(results),
-        signature,
-        results_table(shown, table_label(page, len(some), len(names))),
-        page.explain(inputs, options, results, worst),
-        _python_call(page, inputs, options),
-        *_downloads(page, inputs, {page.sample: names, **results["per_sample"],
-                                  **{name: [*values, *left] for name, values in columns.items()}}),
-        {key: value for key, value in results.items() if key != "per_sample"},
-    ]
-
-
-def table_label(page: Page, shown: int = 0, samples: int = 0) -> str:
-    which = f"The first {shown:,} of {samples:,} {page.plural}" if shown < samples else f"Every {page.sample}"
-    return f"{which}: click a heading to sort, a row to see why"
-
-
-def _python_call(page: Page, inputs: Inputs, options: dict) -> str:
-    names = {option.name: option for option in all_options(page)}
-    changed = {key: value for key, value in options.items() if value != page.default(names[key])}
-    changed |= {key: os.path.basename(value) for key, value in changed.items() if names[key].is_file}
-    written = {key: value for key, value in inputs.arguments.items() if key not in inputs.code}
-    is_long = len(inputs.names) > WRITTEN_OUT or sum(sample_sizes(written)) > WRITTEN_CHARACTERS
-    from_file = is_long and bool(written)
-    return python_call(page.metric.name, inputs.arguments, changed, inputs.code, from_file)
-
-
-def _downloads(page: Page, inputs: Inputs, columns: dict[str, list]) -> list[str]:
-    """Writes the results of every sample as CSV and the inputs as JSON; returns their paths."""
-    # Gradio serves copies of its own.
-    for old in sorted(page.downloads.iterdir(), key=os.path.getmtime)[:-_KEPT_DOWNLOADS]:
-        shutil.rmtree(old, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(dir=page.downloads))
-    table, written = folder / f"{page.metric.name}.csv", folder / "inputs.json"
-    with table.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values()))
-    arguments = {key: value for key, value in inputs.arguments.items() if key not in inputs.code}
-    written.write_text(json.dumps(arguments, ensure_ascii=False, indent=1), encoding="utf-8")
-    return [str(table), str(written)]
-
-
-def answer_call(page: Page, inputs: dict, options: dict) -> dict:
-    """`compute` over the network: only the options that the page has, and no paths."""
-    try:
-        _check_call(page, inputs, options)
-        results, signature, _ = page.measure(Inputs(inputs, []), options)
-    except _REFUSALS as error:
-        # Programs read it, as text.
-        raise gr.Error(as_sentence(str(error) or type(error).__name__), print_exception=False) from None
-    return {**results, "signature": signature}
-
-
-def _check_call(page: Page, inputs, options) -> None:
-    """Checks what may be any JSON.
-
-    Raises:
-        ValueError: A name or a choice is unknown.
-        TypeError: Inputs or options are no object.
-    """
-    known = {option.name: option for option in all_options(page) if not option.is_file}
-    for kind, given, expected in (("inputs", inputs, page.keys), ("options", options, known)):
-        if not isinstance(given, dict):
-            raise TypeError(f"{kind} is {describe(given)}, expected an object with names")
-        unknown = [name for name in given if name not in expected]
-        if unknown:
-            raise ValueError(f"{kind} has {', '.join(unknown)}, expected {', '.join(expected)}")
-    for name, value in options.items():
-        choices = known[name].choices
-        # 1 is no True, and 4.0 no 4.
-        if choices is not None and (type(value), value) not in [(type(choice), choice) for choice in choices]:
-            raise ValueError(f"{name} is {describe(value)}, expected one of {list(choices)}")
-
-
-# ---- metrics/page/serving.py
-
-"""A bound on what a request may send, kept before anything of it is stored or parsed."""
-
-
-# Of a form around its files.
-_FORM = 1_000_000
-
-
-class BodyBound:
-    """Answers a request that sends too much with one sentence, by what it announces or else by what comes.
-
-    Args:
-        app: The application behind it.
-        most: Bytes of a request.
-        most_of_upload: Bytes of an upload.
-    """
-
-    def __init__(self, app, most: int, most_of_upload: int):
-        self.app, self.most, self.most_of_upload = app, most, most_of_upload
-
-    @classmethod
-    def of(cls, bounds: Mapping[str, Bound], uploads: int) -> Middleware:
-        """As the page's application takes it."""
-        files = max(1, uploads) * bounds["file"].most
-        return Middleware(cls, most=bounds["request"].most, most_of_upload=files + _FORM)
-
-    async def __call__(self, scope, receive, send):
-        if scope["type"] != "http":
-            return await self.app(scope, receive, send)
-        most = self.most_of_upload if scope["path"].rstrip("/").endswith("/upload") else self.most
-        announced = dict(scope["headers"]).get(b"content-length", b"0")
-        if not announced.isdigit() or len(announced) > 15 or int(announced) > most:
-            told = f"The request has too many bytes, expected at most {most:,}."
-            return await PlainTextResponse(told, status_code=413)(scope, receive, send)
-        seen = 0
-
-        async def bounded():
-            nonlocal seen
-            message = await receive()
-            seen += len(message.get("body", b""))
-            # Whoever announced nothing, or less, is not heard to the end.
-            return message if seen <= most else {"type": "http.disconnect"}
-
-        await self.app(scope, bounded, send)
-
-
-# ---- metrics/page/layout.py
-
-"""The page that the five Spaces share: inputs, options, scores with intervals, a table that says why, and the card.
-
-An app.py describes its metric by a subclass of `Page` and hands it to `launch`. This module knows no metric: it gets
-one loaded, and asks `Page` for whatever differs.
-"""
-
-
-# Visitors who wait for a score, and those whose last results are kept for explanations, an hour long.
-_WAITING, _KEPT_SESSIONS, _KEPT_SECONDS = 30, 50, 3600
-
-
-def launch(page: Page, **options) -> None:
-    """Serves the page; `options` are those of Gradio's launch."""
-    # Fonts that every system has: nothing is fetched for them.
-    theme = gr.themes.Default(font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace"))
-    options.setdefault("app_kwargs", {"middleware": [BodyBound.of(page.bounds, len(page.uploads))]})
-    build(page).queue(max_size=_WAITING).launch(
-        css=CSS, theme=theme, ssr_mode=False, footer_links=["api", "settings"], state_session_capacity=_KEPT_SESSIONS,
-        max_file_size=page.bounds["file"].most, **options,
-    )  # fmt: skip
-
-
-def build(page: Page) -> gr.Blocks:
-    """Lays the page out and connects it."""
-    with gr.Blocks(title=page.title, analytics_enabled=False, delete_cache=(3600, 3600)) as blocks:
-        gr.Markdown(f"{page.title}\n===\n\n{page.lead}")
-        source, table, files, allow_missing = _inputs(page)
-        with gr.Accordion("Options", open=False):
-            with gr.Row():
-                controls = [_control(page, option) for option in all_options(page)]
-        with gr.Accordion("Bounds", open=False):
-            gr.Markdown(bounds_table(page.bounds))
-        button = gr.Button("Compute", variant="primary")
-        shown, state = _results(page)
-        _card(page)
-
-        def show(source, rows, allow_missing, *raw):
-            values, paths = raw[: len(controls)], list(raw[len(controls) :])
-            return answer(page, source, rows, paths, allow_missing, values)
-
-        def explain(state, event: gr.SelectData):
-            return explained_row(page, state, event.row_value)
-
-        def api(inputs: dict, options: dict) -> dict:
-            return answer_call(page, inputs, options)
-
-        event = {"inputs": [source, table, allow_missing, *controls, *files], "outputs": [*shown.values(), state],
-                 "api_visibility": "private"}  # fmt: skip
-        button.click(show, **event)
-        if page.at_once:
-            blocks.load(show, **event)
-        shown["table"].select(explain, state, shown["why"], api_visibility="private")
-        gr.api(api, api_name="compute", api_description=_API.format(keys=", ".join(page.keys)))
-    return blocks
-
-
-_API = "metric.compute(**inputs, **options, per_sample=True) and the signature. inputs: {keys}; options: see the page."
-
-
-def _inputs(page: Page):
-    source = gr.State("table")
-    with gr.Tabs():
-        with gr.Tab("Type") as typed:
-            table = gr.Dataframe(
-                [list(row) for row in page.rows], headers=list(page.headers), column_widths=page.widths, type="array",
-                wrap=True, interactive=True, show_label=False, max_height=320,
-            )  # fmt: skip
-            gr.Markdown(page.hint)
-        with gr.Tab("Upload files") as uploaded:
-            with gr.Row():
-                files = [gr.File(label=upload.label, file_types=list(upload.endings), height=130)
-                         for upload in page.uploads]  # fmt: skip
-            allow_missing = gr.Checkbox(False, label="--allow-missing: score what both files have")
-    typed.select(lambda: "table", None, source, api_visibility="private")
-    uploaded.select(lambda: "files", None, source, api_visibility="private")
-    return source, table, files, allow_missing
-
-
-def _control(page: Page, option: Option):
-    default = page.default(option) if option.shown_default is None else option.shown_default
-    about = {"label": option.name, "info": option.about, "min_width": 210}
-    if option.is_file:
-        return gr.File(label=f"{option.name}: {option.about}", height=110, min_width=210)
-    if option.choices is not None:
-        return gr.Dropdown([str(choice) for choice in option.choices], value=str(default), **about)
-    if isinstance(default, bool):
-        return gr.Checkbox(default, **about)
-    if isinstance(default, int | float) and not option.parse:
-        return gr.Number(default, precision=0 if isinstance(default, int) else None, **about)
-    return gr.Textbox("" if default is None else re.sub(r"[()]", "", str(default)), **about)
-
-
-def _results(page: Page) -> tuple[dict, gr.State]:
-    with gr.Row(equal_height=False):
-        with gr.Column(min_width=320):
-            scores = gr.HTML()
-        with gr.Column(min_width=320):
-            plot = page.plot()
-    shown = {
-        "scores": scores,
-        "plot": plot,
-        "signature": gr.Textbox(label="Signature", interactive=False, buttons=["copy"]),
-        "table": gr.Dataframe(
-            interactive=False, wrap=True, max_height=420, label=table_label(page), buttons=["fullscreen"]),
-        "why": gr.HTML(container=True, padding=True),
-        "call": gr.Code(label="The same in Python", language="python", interactive=False),
-    }
-    with gr.Row():
-        shown["csv"] = gr.DownloadButton("Results per sample (CSV)", size="sm")
-        shown["inputs"] = gr.DownloadButton("Inputs (JSON)", size="sm")
-    with gr.Accordion("All results (JSON)", open=False):
-        shown["json"] = gr.JSON(show_label=False)
-    return shown, gr.State(time_to_live=_KEPT_SECONDS)
-
-
-def _card(page: Page) -> None:
-    card = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
-    gr.Markdown(re.sub(r"\A---\n.*?\n---\n", "", card, flags=re.DOTALL), container=True, padding=True)
+def _is_formula(text: str) -> bool:
+    return _FORMULA.match(text) is not None and _NUMBER.fullmatch(text) is None
 
 
 # ---- metrics/files/text_files.py
@@ -1457,6 +1108,7 @@ _OTHER_KINDS = {
     b"\xfd7zXZ\x00": "compressed (xz)",
     b"\x28\xb5\x2f\xfd": "compressed (zstd)",
     b"PAR1": "Parquet",
+    b"\x93NUMPY": "a NumPy array",
 }
 _MARK = b"\xef\xbb\xbf"
 
@@ -1518,8 +1170,9 @@ def decode_text(content: bytes, path: str, line: int | None = None) -> str:
         content = content.removeprefix(_MARK)
     place = content.find(b"\0")
     if place >= 0:
-        raise ValueError(f"{path}, line {_line(content, place, line)} holds a NUL byte, as UTF-16 does, expected a "
-                         "text in UTF-8")  # fmt: skip
+        raise ValueError(
+            f"{path}, line {_line(content, place, line)} holds a NUL byte, as UTF-16 does, expected a text in UTF-8"
+        )
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -1686,6 +1339,371 @@ def without_nan(content):
     return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
+# ---- metrics/page/answering.py
+
+"""What a page answers to a click, and its endpoint to a program; whatever is refused is refused in one sentence."""
+
+
+# Samples, and characters, that the Python call writes out; of more, it reads the file with the inputs.
+WRITTEN_OUT, WRITTEN_CHARACTERS = 20, 50_000
+_KEPT_DOWNLOADS = 20
+# What metrics and readers raise of input that they refuse; the last two come of numbers and lists beyond all measure.
+_REFUSALS = (ValueError, TypeError, OSError, ImportError, OverflowError, RecursionError)
+
+
+def answer(page: Page, source: str, rows: list, paths: list, allow_missing: bool, values: Sequence) -> list:
+    """All that the page shows of one click, and what its explanations need.
+
+    Raises:
+        gr.Error: The message of the metric or of a reader, which names the place.
+    """
+    inputs = None
+    files = [value for option, value in zip(all_options(page), values) if option.is_file]
+    try:
+        # A file that is not there leaves the default.
+        options = {
+            option.name: _value(option, value)
+            for option, value in zip(all_options(page), values)
+            if not (option.is_file and value is None)
+        }
+        typed = source == "table"
+        inputs = page.read_table(_cell_texts(rows, page)) if typed else page.read_files(paths, allow_missing)
+        results, signature, notes = page.measure(inputs, options)
+        return [*_shown(page, inputs, options, results, signature, notes), (inputs, options, results)]
+    except _REFUSALS as error:
+        raise _refusal(_located(str(error) or type(error).__name__, inputs, [*paths, *files]), "Not scored") from None
+
+
+def _refusal(message: str, title: str) -> gr.Error:
+    """An error that the browser shows as HTML, and the log leaves out: whoever sent the input is told."""
+    return gr.Error(as_html(as_sentence(message)), duration=None, title=title, print_exception=False)
+
+
+def _cell_texts(rows: list[list], page: Page) -> list[list[str]]:
+    """Cells as texts, and no row shorter than the table was; nothing is read of objects that are no cells."""
+    strange = [cell for row in rows for cell in row if isinstance(cell, list | dict)]
+    if strange:
+        raise TypeError(f"the table holds {describe(strange[0])}, expected texts and numbers")
+    return [
+        [*("" if cell is None else str(cell) for cell in row), *[""] * (len(page.headers) - len(row))] for row in rows
+    ]
+
+
+def explained_row(page: Page, state: tuple | None, row: Sequence) -> str:
+    """Why the row that was clicked scores as it does.
+
+    Raises:
+        gr.Error: Its results are not kept any more.
+    """
+    if state is None:
+        raise _refusal("these results are not kept any more, compute them once more", "Not explained")
+    inputs, _, results = state
+    names = page.names(inputs, results)
+    if not row or str(row[0]) not in names:
+        raise _refusal(f"{describe(row)} is no row of the last results", "Not explained")
+    return page.explain(*state, names.index(str(row[0])))
+
+
+def _value(option: Option, raw):
+    if option.choices is not None:
+        return {str(choice): choice for choice in option.choices}[raw]
+    return option.parse(raw) if option.parse else raw
+
+
+def _located(message: str, inputs: Inputs | None, paths: Iterable[str | None]) -> str:
+    """Calls files by their names instead of their places on the server, and says which row an index means."""
+    for path in filter(None, paths):
+        message = message.replace(path, os.path.basename(path))
+    found = re.search(r"(?:predictions|references)\[(\d+)\]", message)
+    if inputs and found and int(found[1]) < len(inputs.names):
+        message = f"{message} ({inputs.names[int(found[1])]})"
+    return message
+
+
+def _shown(page: Page, inputs: Inputs, options: dict, results: dict, signature: str, notes: list[str]) -> list:
+    names, scores = page.names(inputs, results), results["per_sample"][page.score_key(results)]
+    explained = range(few_enough(page.bounds, inputs.arguments, len(names)))
+    some = range(min(len(explained), page.bounds["shown"].most))
+    columns = page.columns(inputs, options, results, explained)
+    shown = {page.sample: names, page.score_key(results): scores, **columns}
+    shown = {name: values[: len(some)] for name, values in shown.items()}
+    left = [""] * (len(names) - len(explained))
+    sign = -1 if page.lower_is_better else 1
+    worst = min(some, key=lambda row: (math.isnan(scores[row]), sign * scores[row], row))
+    return [
+        scores_html(results, f"{len(names):,} {page.plural}", notes),
+        page.plot_value(results),
+        signature,
+        results_table(shown, table_label(page, len(some), len(names))),
+        page.explain(inputs, options, results, worst),
+        _python_call(page, inputs, options),
+        *_downloads(
+            page,
+            inputs,
+            {
+                page.sample: names,
+                **results["per_sample"],
+                **{name: [*values, *left] for name, values in columns.items()},
+            },
+        ),
+        {key: value for key, value in results.items() if key != "per_sample"},
+    ]
+
+
+def table_label(page: Page, shown: int = 0, samples: int = 0) -> str:
+    """What stands above the table, with how much of it is shown."""
+    which = f"The first {shown:,} of {samples:,} {page.plural}" if shown < samples else f"Every {page.sample}"
+    return f"{which}: click a heading to sort, a row to see why"
+
+
+def _python_call(page: Page, inputs: Inputs, options: dict) -> str:
+    names = {option.name: option for option in all_options(page)}
+    changed = {key: value for key, value in options.items() if value != page.default(names[key])}
+    changed |= {key: os.path.basename(value) for key, value in changed.items() if names[key].is_file}
+    written = {key: value for key, value in inputs.arguments.items() if key not in inputs.code}
+    is_long = len(inputs.names) > WRITTEN_OUT or sum(sample_sizes(written)) > WRITTEN_CHARACTERS
+    from_file = is_long and bool(written)
+    return python_call(page.metric.name, inputs.arguments, changed, inputs.code, from_file)
+
+
+def _downloads(page: Page, inputs: Inputs, columns: dict[str, list]) -> list[str]:
+    """Writes the results of every sample as CSV and the inputs as JSON; returns their paths."""
+    # Gradio serves copies of its own.
+    for old in sorted(page.downloads.iterdir(), key=os.path.getmtime)[:-_KEPT_DOWNLOADS]:
+        shutil.rmtree(old, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(dir=page.downloads))
+    table, written = folder / f"{page.metric.name}.csv", folder / "inputs.json"
+    with table.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(csv_row(columns))
+        writer.writerows(csv_row(map(_csv_cell, row)) for row in zip(*columns.values()))
+    arguments = {key: value for key, value in inputs.arguments.items() if key not in inputs.code}
+    written.write_text(json_text(arguments), encoding="utf-8")
+    return [str(table), str(written)]
+
+
+def _csv_cell(value):
+    """What stands in a cell of CSV: numbers as they are, all else as text."""
+    return value if value is None or isinstance(value, int | float) else str(value)
+
+
+def answer_call(page: Page, inputs: dict, options: dict) -> dict:
+    """`compute` over the network: only the options that the page has, and no paths."""
+    try:
+        _check_call(page, inputs, options)
+        results, signature, _ = page.measure(Inputs(inputs, []), options)
+    except _REFUSALS as error:
+        # Programs read it, as text.
+        raise gr.Error(as_sentence(str(error) or type(error).__name__), print_exception=False) from None
+    return {**results, "signature": signature}
+
+
+def _check_call(page: Page, inputs, options) -> None:
+    """Checks what may be any JSON.
+
+    Raises:
+        ValueError: A name or a choice is unknown.
+        TypeError: Inputs or options are no object.
+    """
+    known = {option.name: option for option in all_options(page) if not option.is_file}
+    for kind, given, expected in (("inputs", inputs, page.keys), ("options", options, known)):
+        if not isinstance(given, dict):
+            raise TypeError(f"{kind} is {describe(given)}, expected an object with names")
+        unknown = [name for name in given if name not in expected]
+        if unknown:
+            raise ValueError(f"{kind} has {', '.join(unknown)}, expected {', '.join(expected)}")
+    for name, value in options.items():
+        choices = known[name].choices
+        # 1 is no True, and 4.0 no 4.
+        if choices is not None and (type(value), value) not in [(type(choice), choice) for choice in choices]:
+            raise ValueError(f"{name} is {describe(value)}, expected one of {list(choices)}")
+
+
+# ---- metrics/page/serving.py
+
+"""A bound on what a request may send, kept before anything of it is stored or parsed."""
+
+
+# Of a form around its files.
+_FORM = 1_000_000
+
+
+class BodyBound:
+    """Answers a request that sends too much with one sentence, by what it announces or else by what comes.
+
+    Args:
+        app: The application behind it.
+        most: Bytes of a request.
+        most_of_upload: Bytes of an upload.
+    """
+
+    def __init__(self, app, most: int, most_of_upload: int):
+        self.app, self.most, self.most_of_upload = app, most, most_of_upload
+
+    @classmethod
+    def of(cls, bounds: Mapping[str, Bound], uploads: int) -> Middleware:
+        """As the page's application takes it."""
+        files = max(1, uploads) * bounds["file"].most
+        return Middleware(cls, most=bounds["request"].most, most_of_upload=files + _FORM)
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        most = self.most_of_upload if scope["path"].rstrip("/").endswith("/upload") else self.most
+        announced = dict(scope["headers"]).get(b"content-length", b"0")
+        if not announced.isdigit() or len(announced) > 15 or int(announced) > most:
+            told = f"The request has too many bytes, expected at most {most:,}."
+            return await PlainTextResponse(told, status_code=413)(scope, receive, send)
+        seen = 0
+
+        async def bounded():
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            # Whoever announced nothing, or less, is not heard to the end.
+            return message if seen <= most else {"type": "http.disconnect"}
+
+        await self.app(scope, bounded, send)
+
+
+# ---- metrics/page/layout.py
+
+"""The page that the five Spaces share: inputs, options, scores with intervals, a table that says why, and the card.
+
+An app.py describes its metric by a subclass of `Page` and hands it to `launch`. This module knows no metric: it gets
+one loaded, and asks `Page` for whatever differs.
+"""
+
+
+# Visitors who wait for a score, and those whose last results are kept for explanations, an hour long.
+_WAITING, _KEPT_SESSIONS, _KEPT_SECONDS = 30, 50, 3600
+
+
+def launch(page: Page, **options) -> None:
+    """Serves the page; `options` are those of Gradio's launch."""
+    # Fonts that every system has: nothing is fetched for them.
+    theme = gr.themes.Default(font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace"))
+    options.setdefault("app_kwargs", {"middleware": [BodyBound.of(page.bounds, len(page.uploads))]})
+    build(page).queue(max_size=_WAITING).launch(
+        css=CSS,
+        theme=theme,
+        ssr_mode=False,
+        footer_links=["api", "settings"],
+        state_session_capacity=_KEPT_SESSIONS,
+        max_file_size=page.bounds["file"].most,
+        **options,
+    )
+
+
+def build(page: Page) -> gr.Blocks:
+    """Lays the page out and connects it."""
+    with gr.Blocks(title=page.title, analytics_enabled=False, delete_cache=(3600, 3600)) as blocks:
+        gr.Markdown(f"{page.title}\n===\n\n{page.lead}")
+        source, table, files, allow_missing = _inputs(page)
+        with gr.Accordion("Options", open=False):
+            with gr.Row():
+                controls = [_control(page, option) for option in all_options(page)]
+        with gr.Accordion("Bounds", open=False):
+            gr.Markdown(bounds_table(page.bounds))
+        button = gr.Button("Compute", variant="primary")
+        shown, state = _results(page)
+        _card(page)
+
+        def show(source, rows, allow_missing, *raw):
+            values, paths = raw[: len(controls)], list(raw[len(controls) :])
+            return answer(page, source, rows, paths, allow_missing, values)
+
+        def explain(state, event: gr.SelectData):
+            return explained_row(page, state, event.row_value)
+
+        def api(inputs: dict, options: dict) -> dict:
+            return answer_call(page, inputs, options)
+
+        event = {
+            "inputs": [source, table, allow_missing, *controls, *files],
+            "outputs": [*shown.values(), state],
+            "api_visibility": "private",
+        }
+        button.click(show, **event)
+        if page.at_once:
+            blocks.load(show, **event)
+        shown["table"].select(explain, state, shown["why"], api_visibility="private")
+        gr.api(api, api_name="compute", api_description=_API.format(keys=", ".join(page.keys)))
+    return blocks
+
+
+_API = "metric.compute(**inputs, **options, per_sample=True) and the signature. inputs: {keys}; options: see the page."
+
+
+def _inputs(page: Page):
+    source = gr.State("table")
+    with gr.Tabs():
+        with gr.Tab("Type") as typed:
+            table = gr.Dataframe(
+                [list(row) for row in page.rows],
+                headers=list(page.headers),
+                column_widths=page.widths,
+                type="array",
+                wrap=True,
+                interactive=True,
+                show_label=False,
+                max_height=320,
+            )
+            gr.Markdown(page.hint)
+        with gr.Tab("Upload files") as uploaded:
+            with gr.Row():
+                files = [
+                    gr.File(label=upload.label, file_types=list(upload.endings), height=130) for upload in page.uploads
+                ]
+            allow_missing = gr.Checkbox(False, label="--allow-missing: score what both files have")
+    typed.select(lambda: "table", None, source, api_visibility="private")
+    uploaded.select(lambda: "files", None, source, api_visibility="private")
+    return source, table, files, allow_missing
+
+
+def _control(page: Page, option: Option):
+    default = page.default(option) if option.shown_default is None else option.shown_default
+    about = {"label": option.name, "info": option.about, "min_width": 210}
+    if option.is_file:
+        return gr.File(label=f"{option.name}: {option.about}", height=110, min_width=210)
+    if option.choices is not None:
+        return gr.Dropdown([str(choice) for choice in option.choices], value=str(default), **about)
+    if isinstance(default, bool):
+        return gr.Checkbox(default, **about)
+    if isinstance(default, int | float) and not option.parse:
+        return gr.Number(default, precision=0 if isinstance(default, int) else None, **about)
+    return gr.Textbox("" if default is None else re.sub(r"[()]", "", str(default)), **about)
+
+
+def _results(page: Page) -> tuple[dict, gr.State]:
+    with gr.Row(equal_height=False):
+        with gr.Column(min_width=320):
+            scores = gr.HTML()
+        with gr.Column(min_width=320):
+            plot = page.plot()
+    shown = {
+        "scores": scores,
+        "plot": plot,
+        "signature": gr.Textbox(label="Signature", interactive=False, buttons=["copy"]),
+        "table": gr.Dataframe(
+            interactive=False, wrap=True, max_height=420, label=table_label(page), buttons=["fullscreen"]
+        ),
+        "why": gr.HTML(container=True, padding=True),
+        "call": gr.Code(label="The same in Python", language="python", interactive=False),
+    }
+    with gr.Row():
+        shown["csv"] = gr.DownloadButton("Results per sample (CSV)", size="sm")
+        shown["inputs"] = gr.DownloadButton("Inputs (JSON)", size="sm")
+    with gr.Accordion("All results (JSON)", open=False):
+        shown["json"] = gr.JSON(show_label=False)
+    return shown, gr.State(time_to_live=_KEPT_SECONDS)
+
+
+def _card(page: Page) -> None:
+    card = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+    gr.Markdown(re.sub(r"\A---\n.*?\n---\n", "", card, flags=re.DOTALL), container=True, padding=True)
+
+
 # ---- metrics/files/npy_headers.py
 
 """The header of a .npy array, by itself or in a .npz archive: what it holds, before a byte of it is read.
@@ -1735,8 +1753,10 @@ class NpyHeader(NamedTuple):
             ValueError: There are more or fewer.
         """
         if self.start + self.nbytes != size:
-            raise ValueError(f"it has {size} bytes, and its header of {self.dtype.str} in the shape "
-                             f"{self.shape} tells of {self.start + self.nbytes}")  # fmt: skip
+            raise ValueError(
+                f"it has {size} bytes, and its header of {self.dtype.str} in the shape "
+                f"{self.shape} tells of {self.start + self.nbytes}"
+            )
 
 
 def read_npy_header(file: BinaryIO) -> NpyHeader:
@@ -1796,8 +1816,20 @@ that are there.
 """
 
 
-_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2",
-          "I8": "i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1"}  # fmt: skip
+_TYPES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "BF16": "<u2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I16": "<i2",
+    "I8": "i1",
+    "U64": "<u8",
+    "U32": "<u4",
+    "U16": "<u2",
+    "U8": "u1",
+}
 # Of the format of safetensors.
 _LONGEST_DESCRIPTION = 100_000_000
 _MOST_DIMENSIONS = 32
@@ -1865,9 +1897,10 @@ def read_npz(source: str | BinaryIO, max_bytes: int | None = None) -> dict[str, 
     >>> unpacked_bytes(file)
     152
     """
-    return _with_archive(source, lambda archive: {
-        name: _unpacked(archive, member) for name, member in _members(archive, max_bytes).items()
-    })  # fmt: skip
+    return _with_archive(
+        source,
+        lambda archive: {name: _unpacked(archive, member) for name, member in _members(archive, max_bytes).items()},
+    )
 
 
 def unpacked_bytes(source: str | BinaryIO) -> int:
@@ -1976,11 +2009,14 @@ def _description(path: str) -> tuple[dict[str, tuple], int]:
 def _entry(path: str, name: str, entry) -> tuple[str, list[int], list[int]]:
     found = [entry.get(key) for key in ("dtype", "shape", "data_offsets")] if isinstance(entry, dict) else [None] * 3
     kind, shape, offsets = found
-    whole = all(isinstance(part, list) and all(type(n) is int and 0 <= n < 1 << 63 for n in part)
-                for part in (shape, offsets))  # fmt: skip
+    whole = all(
+        isinstance(part, list) and all(type(n) is int and 0 <= n < 1 << 63 for n in part) for part in (shape, offsets)
+    )
     if not isinstance(kind, str) or not whole or len(shape) > _MOST_DIMENSIONS or len(offsets) != 2:
-        raise ValueError(f"{path}: {_listed([name])} is described by {describe(list(found))}, expected a tensor of "
-                         "numbers: its type, shape and two offsets")  # fmt: skip
+        raise ValueError(
+            f"{path}: {_listed([name])} is described by {describe(list(found))}, expected a tensor of "
+            "numbers: its type, shape and two offsets"
+        )
     return kind, shape, offsets
 
 
@@ -1989,6 +2025,8 @@ def _check_places(path: str, tensors: dict[str, tuple]) -> None:
     place = 0
     for (begin, end), name in sorted((offsets, name) for name, (_, _, offsets) in tensors.items()):
         if begin != place or end < begin:
-            raise ValueError(f"{path}: {_listed([name])} lies at {[begin, end]}, expected it to begin at {place}, "
-                             "where the tensor before it ends")  # fmt: skip
+            raise ValueError(
+                f"{path}: {_listed([name])} lies at {[begin, end]}, expected it to begin at {place}, "
+                "where the tensor before it ends"
+            )
         place = end

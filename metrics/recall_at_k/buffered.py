@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._shared import as_items, check_options, describe, is_container, not_stored
+from ._shared import as_items, as_list, check_options, describe, is_container, not_stored
 from .arrays import as_matrix, check_numbers, compute_type
-from .inputs import Embeddings, check_references, own_pairs, without_own
+from .inputs import Embeddings, Ranked, check_references, own_pairs, without_own
 from .ranks import Pairs
 
 # How much a repeated vector may differ from the first one of its id, as a part of its norm (where that is above 1).
@@ -28,8 +28,9 @@ def similarity_rows(predictions, references):
     matrix = as_matrix(predictions, "predictions")
     check_numbers(matrix, "predictions")
     if references is None:
-        raise ValueError("references is None, expected the correct columns of each row: rows that come in batches "
-                         "have no diagonal")  # fmt: skip
+        raise ValueError(
+            "references is None, expected the correct columns of each row: rows that come in batches have no diagonal"
+        )
     rows, columns = matrix.shape
     pairs = check_references(references, rows, columns)
     offsets = np.searchsorted(pairs.rows, np.arange(rows + 1))
@@ -56,12 +57,16 @@ def paired_rows(image_embeddings, text_embeddings, image_ids, text_ids):
     ids = [_ids(image_ids, "image_ids"), _ids(text_ids, "text_ids")]
     sizes = [images.shape[0], texts.shape[0], *map(len, ids)]
     if len(set(sizes)) > 1 or images.shape[1] != texts.shape[1]:
-        raise ValueError(f"image_embeddings are {images.shape}, text_embeddings {texts.shape}, image_ids {sizes[2]} "
-                         f"and text_ids {sizes[3]}, expected one of each per pair")  # fmt: skip
+        raise ValueError(
+            f"image_embeddings are {images.shape}, text_embeddings {texts.shape}, image_ids {sizes[2]} "
+            f"and text_ids {sizes[3]}, expected one of each per pair"
+        )
     kinds = {type(side[0]) for side in ids}
     if len(kinds) > 1:
-        raise TypeError(f"image_ids are {type(ids[0][0]).__name__} and text_ids {type(ids[1][0]).__name__}, expected "
-                        "both int or both str")  # fmt: skip
+        raise TypeError(
+            f"image_ids are {type(ids[0][0]).__name__} and text_ids {type(ids[1][0]).__name__}, expected "
+            "both int or both str"
+        )
     both = np.stack([np.asarray(side[:], compute_type(images, texts)) for side in (images, texts)], axis=1)
     vectors = _lists(pyarrow.array(both.reshape(-1)), both.shape[2])
     flat = _stored(ids)
@@ -94,13 +99,15 @@ def pair_ids(references) -> list[tuple]:
     >>> pair_ids([(7, 1), (7, 2)]), pair_ids(["a"])
     ([(7, 1), (7, 2)], [NewText(image='a', text='0')])
     """
-    rows = as_items(references, "references")
+    # A copy, whose rows are put in place of arrays.
+    rows = list(as_items(references, "references"))
     if isinstance(rows[0], str | int | np.integer):
         images = _ids(rows, "references")
         return [NewText(image, type(image)(number)) for number, image in enumerate(images)]
-    rows = [as_items(row, f"references[{i}]") if is_container(row) else row for i, row in enumerate(rows)]
     for i, row in enumerate(rows):
-        if not isinstance(row, list) or len(row) != 2:
+        if not isinstance(row, list | tuple) and is_container(row):
+            rows[i] = row = as_list(row, f"references[{i}]")
+        if not isinstance(row, list | tuple) or len(row) != 2:
             raise TypeError(f"references[{i}] is {describe(row)}, expected the ids of an image and a text")
     images, texts = zip(*rows)
     return list(zip(_ids(images, "image_ids"), _ids(texts, "text_ids")))
@@ -115,7 +122,7 @@ def _lists(values, size: int):
     return pyarrow.ListArray.from_arrays(pyarrow.array(np.arange(0, len(values) + 1, size, dtype=np.int32)), values)
 
 
-def read(predictions, references, exclude_self: bool = False) -> tuple:
+def read(predictions, references, exclude_self: bool = False) -> Ranked:
     """What the columns of all batches hold.
 
     Args:
@@ -123,8 +130,7 @@ def read(predictions, references, exclude_self: bool = False) -> tuple:
         exclude_self: Whether row and column i, or items of the same id on both sides, are one item.
 
     Returns:
-        A similarity matrix, or `inputs.Embeddings` of distinct ids, sorted; the `ItemPairs`; and the ids of both
-        sides, or None.
+        A similarity matrix, or embeddings of distinct ids, sorted, with these ids.
 
     Raises:
         ValueError: Batches differ in width, or vectors of the same id differ; or items are to be left out of their own
@@ -141,22 +147,25 @@ def read(predictions, references, exclude_self: bool = False) -> tuple:
         if correct.max(initial=0) >= matrix.shape[1]:
             raise ValueError(f"references hold {correct.max()}, expected columns 0 to {matrix.shape[1] - 1}")
         pairs = Pairs(np.repeat(np.arange(len(counts)), counts), correct)
-        return matrix, without_own(pairs, pairs, own_pairs(*matrix.shape, exclude_self)), None
+        return Ranked(matrix, without_own(pairs, pairs, own_pairs(*matrix.shape, exclude_self)))
     vectors = _array(pyarrow.chunked_array([chunk.flatten() for chunk in predictions.chunks]))
     ids = pyarrow.chunked_array([chunk.flatten() for chunk in references.chunks]).to_numpy().reshape(-1, 2)
     sides = [_first_of_each(vectors[axis::2], ids[:, axis], name) for axis, name in enumerate(("image", "text"))]
     (images, image_ids, image), (texts, text_ids, text) = sides
     pairs = Pairs(*np.unique(np.stack([image, text]), axis=1))
     own = _on_both_sides(image_ids, text_ids) if exclude_self else own_pairs(0, 0, False)
-    return Embeddings(images, texts), without_own(pairs, pairs, own), (image_ids.tolist(), text_ids.tolist())
+    ids = image_ids.tolist(), text_ids.tolist()
+    return Ranked(Embeddings(images, texts), without_own(pairs, pairs, own), ids)
 
 
 def _on_both_sides(image_ids: np.ndarray, text_ids: np.ndarray) -> Pairs:
     own = Pairs(*np.intersect1d(image_ids, text_ids, assume_unique=True, return_indices=True)[1:])
     if not len(own.rows):
         images, texts = (", ".join(map(repr, ids[:2].tolist())) for ids in (image_ids, text_ids))
-        raise ValueError(f"exclude_self is True and no id is on both sides: image_ids begin with {images} and "
-                         f"text_ids with {texts}, expected one id for an item, whichever side it is on")  # fmt: skip
+        raise ValueError(
+            f"exclude_self is True and no id is on both sides: image_ids begin with {images} and "
+            f"text_ids with {texts}, expected one id for an item, whichever side it is on"
+        )
     return own
 
 
@@ -177,8 +186,10 @@ def _first_of_each(vectors: np.ndarray, ids: np.ndarray, name: str) -> tuple[np.
         kept = vectors[first[place[part]]]
         far = np.abs(vectors[part] - kept).max(axis=1) > SAME * np.maximum(np.linalg.norm(kept, axis=1), 1)
         if far.any():
-            raise ValueError(f"{far.sum()} rows repeat one of {name}_ids with another vector, the first {name} id is "
-                             f"{ids[part[far][0]]}, expected one vector per id")  # fmt: skip
+            raise ValueError(
+                f"{far.sum()} rows repeat one of {name}_ids with another vector, the first {name} id is "
+                f"{ids[part[far][0]]}, expected one vector per id"
+            )
     return vectors[first], distinct, place
 
 

@@ -1,6 +1,7 @@
 """Checks what is compared, and which items are correct for which."""
 
 import numbers
+from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -9,6 +10,9 @@ import numpy as np
 from ._shared import as_items, as_list, check_options, describe, is_container
 from .arrays import as_matrix, check_numbers, device_of, row_blocks
 from .ranks import ItemPairs, Pairs
+
+# Of a gallery; counts up to here are exact in floats, and far from the end of int64.
+MOST_ITEMS = 1 << 53
 
 
 class Embeddings(NamedTuple):
@@ -25,9 +29,31 @@ class Embeddings(NamedTuple):
 
     def num_zero(self) -> int:
         """How many vectors are zero, on both sides together."""
-        return sum(
-            int((~np.any(side[rows], axis=1)).sum()) for side in (self.images, self.texts) for rows in row_blocks(side)
-        )
+        return num_zero(self.images) + num_zero(self.texts)
+
+
+def num_zero(vectors) -> int:
+    """How many rows hold nothing but zeros."""
+    return sum(int((~np.any(vectors[rows], axis=1)).sum()) for rows in row_blocks(vectors))
+
+
+class Ranked(NamedTuple):
+    """What is ranked and what is right, whether it came as a matrix, as embeddings or in batches.
+
+    Attributes:
+        items: A similarity matrix, or `Embeddings`; both have a shape (images, texts).
+        pairs: The correct pairs.
+        ids: Those of images and of texts, where they have some; else they are numbered.
+    """
+
+    items: object
+    pairs: ItemPairs
+    ids: tuple[list, list] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of images and texts."""
+        return self.items.shape
 
 
 def check_similarity(matrix):
@@ -62,14 +88,14 @@ def check_embeddings(images, texts) -> Embeddings:
         check_numbers(sides[place], place, finite=True)
     images, texts = sides.values()
     if images.shape[1] != texts.shape[1]:
-        raise ValueError(f"image_embeddings have {images.shape[1]} dimensions and text_embeddings {texts.shape[1]}, "
-                         "expected as many")  # fmt: skip
+        raise ValueError(
+            f"image_embeddings have {images.shape[1]} dimensions and text_embeddings {texts.shape[1]}, "
+            "expected as many"
+        )
     return Embeddings(images, texts, device)
 
 
-def check_pairs(
-    references, backward_references, rows: int, columns: int, exclude_self: bool = False
-) -> ItemPairs:
+def check_pairs(references, backward_references, rows: int, columns: int, exclude_self: bool = False) -> ItemPairs:
     """Checks the correct pairs of rows as queries, and of columns as queries.
 
     Args:
@@ -87,8 +113,10 @@ def check_pairs(
     check_options(flags={"exclude_self": exclude_self})
     own = own_pairs(rows, columns, exclude_self)
     if exclude_self and references is None:
-        raise ValueError("references is None and exclude_self True, expected the correct columns of each row: the "
-                         "diagonal is left out")  # fmt: skip
+        raise ValueError(
+            "references is None and exclude_self True, expected the correct columns of each row: the "
+            "diagonal is left out"
+        )
     forward = backward = check_references(references, rows, columns)
     if backward_references is not None:
         turned = check_references(backward_references, columns, rows, "backward_references")
@@ -103,8 +131,10 @@ def own_pairs(rows: int, columns: int, exclude_self: bool) -> Pairs:
         ValueError: They are to be one item, and are not as many.
     """
     if exclude_self and rows != columns:
-        raise ValueError(f"exclude_self is True and the sides have {rows} and {columns} items, expected the same "
-                         "items on both sides, in the same order")  # fmt: skip
+        raise ValueError(
+            f"exclude_self is True and the sides have {rows} and {columns} items, expected the same "
+            "items on both sides, in the same order"
+        )
     return Pairs(*np.tile(np.arange(rows if exclude_self else 0), (2, 1)))
 
 
@@ -140,8 +170,10 @@ def check_references(references, rows: int, columns: int, place: str = "referenc
     """
     if references is None:
         if rows != columns:
-            raise ValueError(f"{place} is None and the sides have {rows} and {columns} items, expected the correct "
-                             "columns of each row (only a square has a diagonal)")  # fmt: skip
+            raise ValueError(
+                f"{place} is None and the sides have {rows} and {columns} items, expected the correct "
+                "columns of each row (only a square has a diagonal)"
+            )
         return Pairs(np.arange(rows), np.arange(rows))
     groups = [_group(group, f"{place}[{i}]") for i, group in enumerate(as_items(references, place))]
     if len(groups) != rows:
@@ -155,6 +187,32 @@ def check_references(references, rows: int, columns: int, place: str = "referenc
     except OverflowError:
         column = np.array([min(max(i, -1), columns) for i in chain.from_iterable(groups)])
     return _sorted(row, column, sizes, columns, place)
+
+
+def check_k(k) -> list[int]:
+    """Checks numbers of items: one or a list of them, at least 1; each is kept once, sorted.
+
+    Raises:
+        ValueError: One is no integer, below 1 or beyond `MOST_ITEMS`, or there is none.
+
+    >>> check_k((10, 1, 1)), check_k(3)
+    ([1, 10], [3])
+    """
+    k = tuple(k) if isinstance(k, range) else k
+    numbers_ = [k] if isinstance(k, numbers.Number | str | None) else as_list(k, "k")
+    if not numbers_:
+        raise ValueError("k is empty, expected at least one number of items")
+    for number in numbers_:
+        check_options(orders={"k": number})
+        if number > MOST_ITEMS:
+            raise ValueError(f"k is {number}, expected at most 2**53: no gallery is larger")
+    return sorted(set(map(int, numbers_)))
+
+
+def check_choice(value, choices: Sequence[str], name: str) -> None:
+    """Refuses what is none of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}, expected one of {', '.join(map(str, choices))}")
 
 
 def _group(group, place: str) -> list:
@@ -180,8 +238,9 @@ def _sorted(row: np.ndarray, column: np.ndarray, sizes: np.ndarray, columns: int
     outside = np.flatnonzero((column < 0) | (column >= columns))
     if len(outside):
         i = outside[0]
-        raise ValueError(f"{place}[{row[i]}][{i - starts[row[i]]}] is out of range, expected a column, 0 to "
-                         f"{columns - 1}")  # fmt: skip
+        raise ValueError(
+            f"{place}[{row[i]}][{i - starts[row[i]]}] is out of range, expected a column, 0 to {columns - 1}"
+        )
     order = np.lexsort((column, row))
     row, column = row[order], column[order]
     first = np.ones(len(row), bool)

@@ -133,8 +133,10 @@ class ProductPiece:
         found = self._sides.similarities(Pairs(*(each + part.start for each, part in zip(places, self.parts))))
         items = places[axis]
         own = Thresholds(*(each[items] for each in thresholds))
-        return tuple(np.bincount(items[chosen], minlength=len(thresholds.values))
-                     for chosen in compare(found.values, own, found.slacks))  # fmt: skip
+        return tuple(
+            np.bincount(items[chosen], minlength=len(thresholds.values))
+            for chosen in compare(found.values, own, found.slacks)
+        )
 
     def _count_in_float64(self, thresholds: Thresholds, axis: int) -> tuple[np.ndarray, np.ndarray]:
         """The same counts from a product in float64; what lies at the very bound of a tie is decided pair by pair."""

@@ -113,9 +113,7 @@ class Queries:
         return sums / np.maximum(self._correct, 1)[:, None]
 
 
-def _layers(
-    query: np.ndarray, layer: np.ndarray, similarity: Thresholds, number: int, each: bool
-) -> Thresholds:
+def _layers(query: np.ndarray, layer: np.ndarray, similarity: Thresholds, number: int, each: bool) -> Thresholds:
     """Thresholds (layers, queries): those of the best correct items first, NaN where a query has no more of them."""
     size = int(layer.max(initial=0)) + 1 if each else 1
     some = layer < size

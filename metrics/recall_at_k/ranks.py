@@ -186,8 +186,10 @@ def count(
     Returns:
         The counts of rows and of columns, None where left out.
     """
-    directions = [None if t is None else (axis, t, Counts(*np.zeros((2, *t.values.shape), np.int64)))
-                  for axis, t in enumerate((row_thresholds, column_thresholds))]  # fmt: skip
+    directions = [
+        None if t is None else (axis, t, Counts(*np.zeros((2, *t.values.shape), np.int64)))
+        for axis, t in enumerate((row_thresholds, column_thresholds))
+    ]
 
     def add(direction: tuple, piece) -> None:
         axis, thresholds, counts = direction

@@ -13,27 +13,25 @@
 # limitations under the License.
 """R@K of image-text retrieval in both directions, with ranks and fair ties, for about the price of the product."""
 
-from functools import partial
-
 import datasets
 import evaluate
 
-from ._shared import Checked
+from ._shared import Asked, Checked
 from .arrays import as_matrix
 from .buffered import NewText, pair_ids, paired_rows, read, similarity_rows
 from .device import DeviceArithmetic
-from .inputs import check_pairs
+from .images import image_of_rows
+from .inputs import Ranked, check_pairs
 from .products import ProductBlocks
 from .queries import queries_of
 from .ranks import count
-from .reporting import clusters_of_rows, image_of_rows, report, scores_by_label
 from .rounding import compare
-from .scoring import check_items, sample_scores, score, signature_settings
+from .scoring import Scorer, check_items
 from .ties import hits
 from .vectors import Vectors
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (as_matrix, compare, count, DeviceArithmetic, hits, ProductBlocks, queries_of, Vectors)
+_SIBLINGS = (as_matrix, compare, count, DeviceArithmetic, hits, image_of_rows, ProductBlocks, queries_of, Vectors)
 
 _CITATION = """\
 @article{hodosh2013framing,
@@ -98,6 +96,7 @@ Examples:
 class RecallAtK(Checked, evaluate.Metric):
     """The evaluate module; what recall at K is stands in scoring.py."""
 
+    _scorer = Scorer
     _trainer_rows = "embeddings"
 
     def _info(self):
@@ -118,9 +117,6 @@ class RecallAtK(Checked, evaluate.Metric):
             reference_urls=["https://arxiv.org/abs/1707.05612", "https://arxiv.org/abs/2103.00020"],
         )
 
-    def _signature(self, **options):
-        return signature_settings(**options)
-
     def compute(self, *, predictions=None, references=None, image_embeddings=None, text_embeddings=None, **kwargs):
         """Scores what is passed, or what was added before. Nothing that is passed here goes through files."""
         self._last_signature = None
@@ -128,8 +124,10 @@ class RecallAtK(Checked, evaluate.Metric):
         if all(value is None for value in given):
             return super().compute(**kwargs)
         if self.num_process > 1:
-            raise ValueError(f"num_process is {self.num_process}, expected 1 for data passed to compute: those of the "
-                             "other processes would be lost. Use add_batch")  # fmt: skip
+            raise ValueError(
+                f"num_process is {self.num_process}, expected 1 for data passed to compute: those of the "
+                "other processes would be lost. Use add_batch"
+            )
         if self.writer is not None:
             raise ValueError("there are batches already, expected compute() of these, or reset() before other data")
         return self._compute(check_items(predictions, image_embeddings, text_embeddings), references, **kwargs)
@@ -149,8 +147,10 @@ class RecallAtK(Checked, evaluate.Metric):
         if all(value is None for value in paired):
             self._store(similarity_rows(predictions, references))
         elif any(value is None for value in paired) or predictions is not None or references is not None:
-            raise ValueError("expected image_embeddings, text_embeddings, image_ids and text_ids, all four of them, "
-                             "or predictions and references")  # fmt: skip
+            raise ValueError(
+                "expected image_embeddings, text_embeddings, image_ids and text_ids, all four of them, "
+                "or predictions and references"
+            )
         else:
             self._store(paired_rows(*paired))
 
@@ -167,8 +167,12 @@ class RecallAtK(Checked, evaluate.Metric):
         text_ids=None,
     ):
         """Stores one row of similarities with its correct columns, or one pair of embeddings with the ids of both."""
-        paired = {"image_embeddings": image_embeddings, "text_embeddings": text_embeddings, "image_ids": image_ids,
-                  "text_ids": text_ids}  # fmt: skip
+        paired = {
+            "image_embeddings": image_embeddings,
+            "text_embeddings": text_embeddings,
+            "image_ids": image_ids,
+            "text_ids": text_ids,
+        }
         given = {name: [value] for name, value in paired.items() if value is not None}
         row = (prediction, reference, predictions, references)
         if not given:
@@ -203,8 +207,10 @@ class RecallAtK(Checked, evaluate.Metric):
         """Scores a Trainer's rows, pairs of embeddings with the ids of both."""
         self._last_signature = None
         if options.get("exclude_self") and isinstance(references[0], NewText):
-            raise ValueError("exclude_self is True and a Trainer's rows have the image's id alone, expected the ids "
-                             "of both sides: an item is left out of its gallery by its id")  # fmt: skip
+            raise ValueError(
+                "exclude_self is True and a Trainer's rows have the image's id alone, expected the ids "
+                "of both sides: an item is left out of its gallery by its id"
+            )
         table = paired_rows(*predictions, *zip(*references))
         return self._compute(table["predictions"], table["references"], **options)
 
@@ -230,34 +236,18 @@ class RecallAtK(Checked, evaluate.Metric):
         by=None,
         exclude_self=False,
     ):
-        if hasattr(predictions, "chunks"):
-            if backward_references is not None:
-                raise ValueError("backward_references are passed after add_batch, expected None: batches have pairs")
-            items, pairs, ids = read(predictions, references, exclude_self)
-        else:
-            items, ids = predictions, None
-            pairs = check_pairs(references, backward_references, *items.shape, exclude_self)
-        scoring = {
-            "k": k,
-            "ties": ties,
-            "no_correct": no_correct,
-            "query_name": query_name,
-            "gallery_name": gallery_name,
-            "recall_fraction": recall_fraction,
-        }
-        statistics, results, line = report(items, pairs, similarity, directions, **scoring, folds=folds)
-        image = image_of_rows(statistics, pairs, items.shape)
-        clusters = clusters_of_rows(clusters, image, items.shape[0])
-        functions = partial(score, **scoring), partial(sample_scores, **scoring)
-        if clusters is None and confidence_level is not None:
-            clusters = image.tolist()
-        how = (confidence_level, n_resamples, seed, clusters)
-        results = {**results, **self._report(statistics, *functions, per_sample, *how)}
-        if by is not None:
-            results["by"] = scores_by_label(functions[0], statistics, by, image, items.shape[0], *how)
-        if per_sample and ids:
-            queries = results["per_sample"]["query"]
-            rows = zip(statistics["direction"].tolist(), queries)
-            queries[:] = [ids[direction][query] for direction, query in rows]
-        self._last_signature = line
-        return results
+        options = (similarity, k, ties, directions, no_correct, recall_fraction, query_name, gallery_name, folds)
+        scorer = Scorer(*options, exclude_self)
+        asked = Asked(per_sample, confidence_level, n_resamples, seed, clusters, by)
+        ranked = self._ranked(predictions, references, backward_references, exclude_self)
+        scorer = scorer.of_items(ranked.items)
+        return self._scored(scorer, scorer.find(ranked), asked)
+
+    def _ranked(self, predictions, references, backward_references, exclude_self):
+        """What is ranked, of what was passed or of what was added."""
+        if not hasattr(predictions, "chunks"):
+            pairs = check_pairs(references, backward_references, *predictions.shape, exclude_self)
+            return Ranked(predictions, pairs)
+        if backward_references is not None:
+            raise ValueError("backward_references are passed after add_batch, expected None: batches have pairs")
+        return read(predictions, references, exclude_self)

@@ -4,15 +4,24 @@ A statistic row is one query of one direction: how many wrong items are better t
 tie with it. All scores are closed forms of these (ties.py), and their means. Counting stands in ranks.py.
 """
 
-import numbers
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ._shared import as_list, check_options
+from ._shared import BaseScorer, Found, check_options
 from .arrays import compute_type
 from .device import DeviceArithmetic
-from .inputs import Embeddings, check_embeddings, check_pairs, check_similarity
+from .images import clusters_of_rows, folds_of, image_of_rows, scores_by_label
+from .inputs import (
+    Embeddings,
+    Ranked,
+    check_choice,
+    check_embeddings,
+    check_k,
+    check_pairs,
+    check_similarity,
+)
 from .products import ProductBlocks
 from .queries import DIRECTIONS, queries_of, statistics_of
 from .ranks import ItemPairs, MatrixBlocks, Pairs, count
@@ -21,8 +30,6 @@ from .vectors import Vectors, check_range
 
 SIMILARITIES = ("cosine", "dot")
 NO_CORRECT = ("skip", "zero", "error")
-# Of a gallery; counts up to here are exact in floats, and far from the end of int64.
-MOST_ITEMS = 1 << 53
 
 
 def sample_statistics(
@@ -53,10 +60,10 @@ def sample_statistics(
 
     Returns:
         One row per query, forward ones first: `direction` (0 forward, 1 backward), `query` (its number), `gallery`
-        (how many items it was compared with), `correct` (correct ones among them), `better` and `tied` (wrong items
-        above and equal to the best correct one), `correct_tied` (correct items equal to that one, itself included);
-        and for each K of fraction_at, `found@K` (rows, 3): the fraction found, under "expected", "pessimistic" and
-        "optimistic".
+        (how many items it was compared with, itself left out), `correct` (correct ones among them), `better` and
+        `tied` (wrong items above and equal to the best correct one), `correct_tied` (correct items equal to that one,
+        itself included); and for each K of fraction_at, `found@K` (rows, 3): the fraction found, under "expected",
+        "pessimistic" and "optimistic".
 
     Raises:
         ValueError, TypeError: An input is wrong; the message names it.
@@ -119,77 +126,227 @@ def _blocks(items, similarity: str) -> MatrixBlocks | ProductBlocks:
     return ProductBlocks(*sides, DeviceArithmetic(items.device) if items.device else None)
 
 
+@dataclass(frozen=True)
+class Scorer(BaseScorer):
+    """R@K with its options.
+
+    Attributes:
+        similarity: "cosine" or "dot", of embeddings; None of a ready matrix.
+        k: Numbers of items, at least 1; beyond the gallery every query with a correct item scores 1.
+        ties: "expected" (the mean over all orders of tied items), "pessimistic" or "optimistic".
+        directions: "both", "forward" (images are queries) or "backward" (texts are).
+        no_correct: Queries without a correct item are left out ("skip"), or score 0 ("zero"; no rank is made of
+            them), or are an "error".
+        recall_fraction: Also the fraction of correct items found.
+        query_name, gallery_name: Names of the two sides in the keys.
+        folds: Number of consecutive parts of the images for the mean over folds; None leaves it out.
+        exclude_self: Row and column i, or items of the same id, are one item, which is no answer to itself.
+    """
+
+    similarity: str | None = "cosine"
+    k: int | Sequence[int] = (1, 5, 10)
+    ties: str = "expected"
+    directions: str = "both"
+    no_correct: str = "skip"
+    recall_fraction: bool = False
+    query_name: str = "i"
+    gallery_name: str = "t"
+    folds: int | None = None
+    exclude_self: bool = False
+
+    NAME = "recall_at_k"
+
+    def check(self):
+        for name, choices in _CHOICES.items():
+            check_choice(getattr(self, name), choices, name)
+        flags = {"recall_fraction": self.recall_fraction, "exclude_self": self.exclude_self}
+        check_options(orders={} if self.folds is None else {"folds": self.folds}, flags=flags)
+        check_k(self.k)
+        self.direction_name(0)
+
+    def of_items(self, items) -> "Scorer":
+        """The same for a similarity matrix, or for embeddings.
+
+        Raises:
+            ValueError: `similarity` is neither "cosine" nor "dot".
+        """
+        check_choice(self.similarity, SIMILARITIES, "similarity")
+        return self if isinstance(items, Embeddings) else self.replace(similarity=None)
+
+    @property
+    def fraction_at(self) -> Sequence[int]:
+        """Numbers K for which the fraction of correct items found is wanted."""
+        return check_k(self.k) if self.recall_fraction else ()
+
+    def find(self, ranked: Ranked, progress: Callable[[Iterable], Iterable] = iter) -> Found:
+        """Statistics, one row per query and direction, with how many items there are and the mean over folds.
+
+        Args:
+            ranked: What is compared.
+            progress: Wraps the blocks, as tqdm does.
+
+        Raises:
+            ValueError: An option is wrong, or the images are no multiple of the folds.
+        """
+        self.check()
+        parts = folds_of(ranked, self.folds)
+        statistics = self.statistics(*ranked[:2], progress)
+        found = self.found(statistics, ranked.pairs, ranked.shape, self._num_zero(ranked.items))
+        if parts:
+            scores = [self.score(self.statistics(*part[:2])) for part in parts]
+            found.results["folds"] = {key: float(np.mean([part[key] for part in scores])) for key in scores[0]}
+        if ranked.ids is not None:
+            rows = zip(statistics["direction"].tolist(), statistics["query"].tolist())
+            found.samples["query"] = [ranked.ids[direction][query] for direction, query in rows]
+        return found
+
+    def found(self, statistics: dict, pairs: ItemPairs, shape: tuple[int, int], num_zero: int | None) -> Found:
+        """Statistics with the numbers of items (`num_i`, `num_t`), of queries left out and of zero vectors."""
+        skipped = int((statistics["correct"] == 0).sum()) if self.no_correct == "skip" else 0
+        names = (f"num_{self.query_name}", f"num_{self.gallery_name}")
+        results = {**dict(zip(names, shape)), "num_skipped": skipped}
+        if num_zero is not None:
+            results["num_zero_vectors"] = num_zero
+        num_correct = np.bincount(pairs.forward.rows, minlength=shape[0])
+        return Found(statistics, num_correct, results, owner=image_of_rows(statistics, pairs, shape))
+
+    def _num_zero(self, items) -> int | None:
+        return items.num_zero() if isinstance(items, Embeddings) and self.similarity == "cosine" else None
+
+    def statistics(self, items, pairs: ItemPairs, progress: Callable[[Iterable], Iterable] = iter):
+        """The rows of `sample_statistics`, of what `check_items` and `inputs.check_pairs` returned."""
+        return count_pairs(items, pairs, self.similarity or "cosine", self.directions, self.fraction_at, progress)
+
+    def score(self, statistics, weights=None):
+        """The scores of all queries, per direction.
+
+        Args:
+            statistics: What `sample_statistics` returned; of several shards of queries, joined row by row.
+            weights: How often each row counts, (resamples, rows); every score becomes an array (resamples,).
+
+        Returns:
+            `rsum`, the sum of all R@K; and for both directions (`i2t`, `t2i`) `i2t_r@K` (0..1), `i2t_mrr`,
+            `i2t_median_rank` and `i2t_mean_rank` (from 1), and where wanted `i2t_recall_fraction@K`.
+
+        Raises:
+            ValueError: An option is wrong, or no query of a direction has a correct item.
+        """
+        weights = None if weights is None else np.asarray(weights, float)
+        rows = len(statistics["query"])
+        if weights is not None and (weights.ndim != 2 or weights.shape[1] != rows):
+            raise ValueError(f"weights have the shape {weights.shape}, expected (resamples, {rows})")
+        samples = self._sample_scores(statistics)
+        columns, medians = {}, {}
+        for direction in np.unique(statistics["direction"]).tolist():
+            name = self.direction_name(direction)
+            here = statistics["direction"] == direction
+            if not statistics["correct"][here].any():
+                raise ValueError(f"no query of {name} has a correct item, expected at least one")
+            for key, values in samples.items():
+                for shown in _SCORE_NAMES.get(key, (key,)):
+                    columns[f"{name}_{shown}"] = np.where(here, values, np.nan)
+            medians[f"{name}_median_rank"] = _median(columns[f"{name}_mean_rank"], weights)
+        scores = {**_means(columns, weights), **medians}
+        return {"rsum": sum(value for key, value in scores.items() if "_r@" in key), **scores}
+
+    def samples(self, statistics):
+        """The scores of every query: `direction` ("i2t" or "t2i"), `query`, `r@K`, `reciprocal_rank`, `rank`.
+
+        Under ties="expected", r@K is the chance of a hit, and the rank may lie between two. Where a query has no
+        correct item, values are NaN (R@K and reciprocal rank 0 under no_correct="zero").
+        """
+        names = np.array([self.direction_name(direction) for direction in (0, 1)])
+        scores = self._sample_scores(statistics)
+        return {"direction": names[statistics["direction"]], "query": statistics["query"], **scores}
+
+    def _sample_scores(self, statistics: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """One value per row; NaN where a query does not count."""
+        self.check()
+        without = statistics["correct"] == 0
+        if self.no_correct == "error" and without.any():
+            first = statistics["query"][without][0]
+            raise ValueError(
+                f"{without.sum()} queries have no correct item, the first is {first}, expected one in each"
+            )
+        # Any number of correct items will do in the formulas where there is none: the value is replaced.
+        ranks = (statistics["better"], statistics["tied"], np.maximum(statistics["correct_tied"], 1), self.ties)
+        scores = {f"r@{number}": hits(number, *ranks) for number in check_k(self.k)}
+        scores["reciprocal_rank"] = reciprocal_ranks(*ranks)
+        for number in self.fraction_at:
+            scores[f"recall_fraction@{number}"] = _found_column(statistics, number, self.ties)
+        none = 0.0 if self.no_correct == "zero" else np.nan
+        scores = {key: np.where(without, none, values) for key, values in scores.items()}
+        return {**scores, "rank": np.where(without, np.nan, first_ranks(*ranks))}
+
+    def direction_name(self, direction: int) -> str:
+        """`i2t` of direction 0, `t2i` of direction 1.
+
+        Raises:
+            ValueError: The two names are the same, or one is no text or empty.
+        """
+        names = (self.query_name, self.gallery_name)
+        if names[0] == names[1] or not all(isinstance(name, str) and name for name in names):
+            raise ValueError(f"query_name and gallery_name are {names[0]!r} and {names[1]!r}, expected two names")
+        return "2".join(names if direction == 0 else names[::-1])
+
+    def settings(self):
+        self.check()
+        return self.NAME, {
+            "k": ",".join(map(str, check_k(self.k))),
+            "ties": self.ties,
+            "sim": self.similarity or "matrix",
+            "dir": self.directions,
+            "no_correct": self.no_correct,
+            "folds": self.folds,
+            "exclude_self": self.exclude_self or None,
+        }
+
+    def clusters(self, found, asked):
+        """Whole images with their texts, or the clusters of images that are given; None where nothing is drawn."""
+        if asked.clusters is None:
+            return None if asked.confidence_level is None else found.owner.tolist()
+        return clusters_of_rows(asked.clusters, found.owner, len(found.num_references))
+
+    def score_by(self, found, asked):
+        images = len(found.num_references)
+        return scores_by_label(self.score, found.statistics, asked.by, found.owner, images, *asked.drawing)
+
+
+_CHOICES = {
+    "similarity": (*SIMILARITIES, None),
+    "ties": TIES,
+    "directions": DIRECTIONS,
+    "no_correct": NO_CORRECT,
+}
+_SCORE_NAMES = {"reciprocal_rank": ("mrr",), "rank": ("median_rank", "mean_rank")}
+
+
 def score(
     statistics: dict[str, np.ndarray],
     k: int | Sequence[int] = (1, 5, 10),
     ties: str = "expected",
-    no_correct: str = "skip",
-    query_name: str = "i",
-    gallery_name: str = "t",
-    recall_fraction: bool = False,
     weights: np.ndarray | None = None,
+    **options,
 ) -> dict[str, float]:
-    """The scores of all queries, per direction.
-
-    Args:
-        statistics: What `sample_statistics` returned; of several shards of queries, joined row by row.
-        k: Numbers of items, at least 1; beyond the gallery every query with a correct item scores 1.
-        ties: "expected" (the mean over all orders of tied items), "pessimistic" or "optimistic".
-        no_correct: Queries without a correct item are left out ("skip"), or score 0 ("zero"; no rank is made of
-            them), or are an "error".
-        query_name, gallery_name: Names of the two sides in the keys.
-        recall_fraction: Also the fraction of correct items found; needs `fraction_at` in `sample_statistics`.
-        weights: How often each row counts, (resamples, rows); every score becomes an array (resamples,).
-
-    Returns:
-        `rsum`, the sum of all R@K; and for both directions (`i2t`, `t2i`) `i2t_r@K` (0..1), `i2t_mrr`,
-        `i2t_median_rank` and `i2t_mean_rank` (from 1), and where wanted `i2t_recall_fraction@K`.
+    """`Scorer(k, ties, ...).score`: the scores of all queries, per direction.
 
     Raises:
-        ValueError: An option is wrong, or no query of a direction has a correct item.
+        ValueError: As `Scorer.score`.
 
     >>> scores = score(sample_statistics([[3, 4], [1, 5]]), k=1)
     >>> scores["rsum"], scores["i2t_r@1"], scores["t2i_r@1"], scores["i2t_median_rank"]
     (1.5, 0.5, 1.0, 1.5)
     """
-    weights = None if weights is None else np.asarray(weights, float)
-    if weights is not None and (weights.ndim != 2 or weights.shape[1] != len(statistics["query"])):
-        raise ValueError(f"weights have the shape {weights.shape}, expected (resamples, {len(statistics['query'])})")
-    samples = _sample_scores(statistics, k, ties, no_correct, recall_fraction)
-    columns, medians = {}, {}
-    for direction in np.unique(statistics["direction"]).tolist():
-        name = direction_name(direction, query_name, gallery_name)
-        here = statistics["direction"] == direction
-        if not statistics["correct"][here].any():
-            raise ValueError(f"no query of {name} has a correct item, expected at least one")
-        for key, values in samples.items():
-            for shown in _SCORE_NAMES.get(key, (key,)):
-                columns[f"{name}_{shown}"] = np.where(here, values, np.nan)
-        medians[f"{name}_median_rank"] = _median(columns[f"{name}_mean_rank"], weights)
-    scores = {**_means(columns, weights), **medians}
-    return {"rsum": sum(value for key, value in scores.items() if "_r@" in key), **scores}
+    return Scorer(k=k, ties=ties, **options).score(statistics, weights)
 
 
-_SCORE_NAMES = {"reciprocal_rank": ("mrr",), "rank": ("median_rank", "mean_rank")}
+def sample_scores(statistics: dict[str, np.ndarray], **options) -> dict[str, np.ndarray]:
+    """`Scorer(...).samples`: the scores of every query.
 
-
-def _sample_scores(statistics, k, ties: str, no_correct: str, recall_fraction: bool) -> dict[str, np.ndarray]:
-    """One value per row; NaN where a query does not count."""
-    check_choice(ties, TIES, "ties")
-    check_choice(no_correct, NO_CORRECT, "no_correct")
-    without = statistics["correct"] == 0
-    if no_correct == "error" and without.any():
-        first = statistics["query"][without][0]
-        raise ValueError(f"{without.sum()} queries have no correct item, the first is {first}, expected one in each")
-    # Any number of correct items will do in the formulas where there is none: the value is replaced.
-    ranks = (statistics["better"], statistics["tied"], np.maximum(statistics["correct_tied"], 1), ties)
-    k = check_k(k)
-    scores = {f"r@{number}": hits(number, *ranks) for number in k}
-    scores["reciprocal_rank"] = reciprocal_ranks(*ranks)
-    if recall_fraction:
-        scores.update({f"recall_fraction@{number}": _found_column(statistics, number, ties) for number in k})
-    scores = {key: np.where(without, 0.0 if no_correct == "zero" else np.nan, v) for key, v in scores.items()}
-    return {**scores, "rank": np.where(without, np.nan, first_ranks(*ranks))}
+    >>> sample_scores(sample_statistics([[3, 4], [1, 5]]), k=1)["r@1"].tolist()
+    [0.0, 1.0, 1.0, 1.0]
+    """
+    return Scorer(**options).samples(statistics)
 
 
 def _found_column(statistics: dict[str, np.ndarray], k: int, ties: str) -> np.ndarray:
@@ -228,95 +385,6 @@ def _median(values: np.ndarray, weights: np.ndarray | None) -> float | np.ndarra
     return np.where(until[:, -1] > 0, (values[lower] + values[upper]) / 2, np.nan)
 
 
-def sample_scores(
-    statistics: dict[str, np.ndarray],
-    k: int | Sequence[int] = (1, 5, 10),
-    ties: str = "expected",
-    no_correct: str = "skip",
-    query_name: str = "i",
-    gallery_name: str = "t",
-    recall_fraction: bool = False,
-) -> dict[str, np.ndarray]:
-    """The scores of every query: `direction` ("i2t" or "t2i"), `query`, `r@K`, `reciprocal_rank`, `rank`.
-
-    Under ties="expected", r@K is the chance of a hit, and the rank may lie between two. Where a query has no correct
-    item, values are NaN (R@K and reciprocal rank 0 under no_correct="zero").
-
-    >>> sample_scores(sample_statistics([[3, 4], [1, 5]]), k=1)["r@1"].tolist()
-    [0.0, 1.0, 1.0, 1.0]
-    """
-    names = np.array([direction_name(direction, query_name, gallery_name) for direction in (0, 1)])
-    scores = _sample_scores(statistics, k, ties, no_correct, recall_fraction)
-    return {"direction": names[statistics["direction"]], "query": statistics["query"], **scores}
-
-
-def direction_name(direction: int, query_name: str, gallery_name: str) -> str:
-    """`i2t` of direction 0, `t2i` of direction 1.
-
-    Raises:
-        ValueError: The two names are the same, or one is no text or empty.
-    """
-    names = (query_name, gallery_name)
-    if query_name == gallery_name or not all(isinstance(name, str) and name for name in names):
-        raise ValueError(f"query_name and gallery_name are {query_name!r} and {gallery_name!r}, expected two names")
-    return "2".join(names if direction == 0 else names[::-1])
-
-
-def signature_settings(
-    k: int | Sequence[int] = (1, 5, 10),
-    ties: str = "expected",
-    similarity: str | None = "cosine",
-    directions: str = "both",
-    no_correct: str = "skip",
-    folds: int | None = None,
-    exclude_self: bool = False,
-) -> tuple[str, dict]:
-    """Name and settings for a signature; similarity None is a ready matrix.
-
-    >>> signature_settings()[1]["k"]
-    '1,5,10'
-    """
-    check_choice(ties, TIES, "ties")
-    check_choice(directions, DIRECTIONS, "directions")
-    check_choice(no_correct, NO_CORRECT, "no_correct")
-    check_options(orders={} if folds is None else {"folds": folds}, flags={"exclude_self": exclude_self})
-    return "recall_at_k", {
-        "k": ",".join(map(str, check_k(k))),
-        "ties": ties,
-        "sim": similarity or "matrix",
-        "dir": directions,
-        "no_correct": no_correct,
-        "folds": folds,
-        "exclude_self": exclude_self or None,
-    }
-
-
-def check_k(k) -> list[int]:
-    """Checks numbers of items: one or a list of them, at least 1; each is kept once, sorted.
-
-    Raises:
-        ValueError: One is no integer, below 1 or beyond `MOST_ITEMS`, or there is none.
-
-    >>> check_k((10, 1, 1)), check_k(3)
-    ([1, 10], [3])
-    """
-    k = tuple(k) if isinstance(k, range) else k
-    numbers_ = [k] if isinstance(k, numbers.Number | str | None) else as_list(k, "k")
-    if not numbers_:
-        raise ValueError("k is empty, expected at least one number of items")
-    for number in numbers_:
-        check_options(orders={"k": number})
-        if number > MOST_ITEMS:
-            raise ValueError(f"k is {number}, expected at most 2**53: no gallery is larger")
-    return sorted(set(map(int, numbers_)))
-
-
-def check_choice(value, choices: Sequence[str], name: str) -> None:
-    """Refuses what is none of the choices."""
-    if value not in choices:
-        raise ValueError(f"{name} is {value!r}, expected one of {', '.join(choices)}")
-
-
 def recall_at_k(sim_matrix, k: int) -> tuple[float, float]:
     """R@K of a square similarity matrix whose diagonal holds the correct pairs.
 
@@ -340,5 +408,6 @@ def recall_at_k(sim_matrix, k: int) -> tuple[float, float]:
     (number,) = check_k([k])
     if number > rows:
         raise ValueError(f"k is {k}, expected 1 to {rows}")
-    scores = score(count_pairs(items, check_pairs(None, None, rows, columns)), k=number)
+    scorer = Scorer(k=number)
+    scores = scorer.score(scorer.statistics(items, check_pairs(None, None, rows, columns)))
     return scores[f"i2t_r@{number}"], scores[f"t2i_r@{number}"]

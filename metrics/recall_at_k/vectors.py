@@ -74,8 +74,10 @@ def check_range(norms: list[float], dtype: np.dtype) -> None:
     with np.errstate(over="ignore"):
         if not np.prod(norms) < np.finfo(dtype).max:
             reach = " and ".join(f"{norm:.3g}" for norm in norms)
-            raise ValueError(f"norms of the embeddings reach {reach}: their dot products could overflow {dtype}; "
-                             'expected smaller embeddings, or similarity="cosine"')  # fmt: skip
+            raise ValueError(
+                f"norms of the embeddings reach {reach}: their dot products could overflow {dtype}; "
+                'expected smaller embeddings, or similarity="cosine"'
+            )
 
 
 def _norms(block: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
 
-from ..utils.checks import check_options
+from ..utils.options import check_options
 
 ENGINES = ("datasets", "ray")
 

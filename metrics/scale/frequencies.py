@@ -10,12 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from ..cider.document_frequencies import DocumentFrequencies
-from ..cider.scoring import SINGLE_IMAGE
+from ..cider.scoring import SINGLE_IMAGE, Scorer
 from ..utils.checks import check_references
 from .batches import BatchStatistics, column, keep_encoder
 from .fingerprints import fingerprint
-
-_OPTIONS = ("n", "tokenizer", "stem", "end_token")
 
 
 class BatchFrequencies:
@@ -31,13 +29,12 @@ class BatchFrequencies:
     """
 
     def __init__(self, references: str = "references", **options):
-        self.references, self.options, self._encoder = references, options, None
+        self.references, self.scorer, self._encoder = references, Scorer.for_table(**options), None
 
     @classmethod
     def of(cls, statistics: BatchStatistics) -> "BatchFrequencies":
         """What makes the table for these statistics."""
-        options = {name: statistics.options[name] for name in _OPTIONS if name in statistics.options}
-        return cls(statistics.references, **options)
+        return cls(statistics.references, **statistics.scorer.table_options())
 
     def with_encoder(self) -> "BatchFrequencies":
         """The same for the batches of one shard in their order: words that a batch has had cost less in the next."""
@@ -50,9 +47,7 @@ class BatchFrequencies:
             ValueError, TypeError: The column is missing, or an item is wrong; the message names it.
         """
         references = check_references(column(batch, self.references))
-        # Named, as references that are all empty have no token that would tell ids from texts.
-        named = {} if isinstance(references[0][0], str) else {"tokenizer": "none"}
-        return DocumentFrequencies.from_references(references, **{**self.options, **named}, encoder=self._encoder)
+        return self.scorer.of(not isinstance(references[0][0], str)).frequencies(references, self._encoder)
 
     def __call__(self, batch: Mapping) -> dict[str, np.ndarray]:
         """The same as one row with one column, `table`: the bytes of the file that `DocumentFrequencies.save` writes.
@@ -66,7 +61,7 @@ class BatchFrequencies:
     def fingerprint(self) -> str:
         """A hash of cider's code, the options and the column read."""
         columns = ["document frequencies", self.references]
-        return fingerprint("cider", columns, self.options, module="frequencies")
+        return fingerprint(self.scorer.NAME, columns, self.scorer.table_options(), module="frequencies")
 
 
 def to_bytes(table: DocumentFrequencies) -> bytes:

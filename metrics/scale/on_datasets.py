@@ -22,7 +22,9 @@ from .processes import ProcessWorker, dumps
 
 
 def map_statistics(
-    dataset: Dataset, function: BatchStatistics | BatchFrequencies, num_proc: int | None = None,
+    dataset: Dataset,
+    function: BatchStatistics | BatchFrequencies,
+    num_proc: int | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> Dataset:
     """`dataset.map` of a metric's statistics, cached under a name made of its code and options.
@@ -38,7 +40,7 @@ def map_statistics(
 
     Raises:
         ValueError, TypeError: An item is wrong; the message names it.
-    """  # fmt: skip
+    """
     dataset = unformatted(dataset)
     name = Hasher.hash([dataset._fingerprint, function.fingerprint(), batch_rows])
     return dataset.map(

@@ -21,8 +21,7 @@ from .pools import WorkerDied
 
 _LENGTH = struct.Struct("<Q")
 _PROGRAM = (
-    "import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); "
-    f"from {__name__} import serve; serve()"
+    f"import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); from {__name__} import serve; serve()"
 )
 # Seconds that a worker without a parent has for removing what it was writing.
 _GRACE = 5

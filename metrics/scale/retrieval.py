@@ -11,14 +11,15 @@ import numpy as np
 
 from ..files.arrays import open_array
 from ..recall_at_k.arrays import as_matrix, check_numbers, compute_type
-from ..recall_at_k.inputs import check_pairs
+from ..recall_at_k.inputs import check_choice, check_k, check_pairs, num_zero
 from ..recall_at_k.products import ProductBlocks
 from ..recall_at_k.queries import DIRECTIONS, queries_of, statistics_of
-from ..recall_at_k.ranks import Counts, MatrixBlocks, Pairs, count
+from ..recall_at_k.ranks import Counts, ItemPairs, MatrixBlocks, Pairs, count
 from ..recall_at_k.rounding import Thresholds
-from ..recall_at_k.scoring import SIMILARITIES, check_choice, check_k
+from ..recall_at_k.scoring import SIMILARITIES, Scorer
 from ..recall_at_k.vectors import Vectors, check_range
 from ..utils.containers import as_list, check_readable
+from ..utils.scorers import Found
 from .engines import serial
 
 
@@ -57,12 +58,40 @@ def sample_statistics(
     check_choice(directions, DIRECTIONS, "directions")
     check_choice(similarity, SIMILARITIES, "similarity")
     fraction_at = check_k(fraction_at) if len(fraction_at) else ()
-    sides = _sides(predictions, image_embeddings, text_embeddings)
-    grid = _inspect(sides, similarity, engine)
+    grid = _inspect(_sides(predictions, image_embeddings, text_embeddings), similarity, engine)
     pairs = check_pairs(references, backward_references, *grid.shape, exclude_self)
+    return _count(grid, pairs, directions, fraction_at, engine)
+
+
+def find(
+    scorer: Scorer,
+    predictions: Sequence | None = None,
+    references=None,
+    image_embeddings: Sequence | None = None,
+    text_embeddings: Sequence | None = None,
+    backward_references=None,
+    engine: Callable = serial,
+) -> Found:
+    """What `Scorer.find` finds, of shards; see `sample_statistics`.
+
+    Raises:
+        ValueError: Folds are asked for, which are parts of one file; or as `sample_statistics`.
+        TypeError, OSError: As `sample_statistics`.
+    """
+    scorer.check()
+    if scorer.folds is not None:
+        raise ValueError("folds do not go with shards: they are parts of one file")
+    grid = _inspect(_sides(predictions, image_embeddings, text_embeddings), scorer.similarity or "cosine", engine)
+    pairs = check_pairs(references, backward_references, *grid.shape, scorer.exclude_self)
+    statistics = _count(grid, pairs, scorer.directions, scorer.fraction_at, engine)
+    has_zeros = image_embeddings is not None and scorer.similarity == "cosine"
+    zeros = sum(shard.num_zero for side in grid.sides for shard in side) if has_zeros else None
+    return scorer.found(statistics, pairs, grid.shape, zeros)
+
+
+def _count(grid: "_Grid", pairs: ItemPairs, directions: str, fraction_at: Sequence[int], engine: Callable) -> dict:
     every = Pairs(*map(np.concatenate, zip(*pairs)))
     cells, members = _cells(grid, every)
-
     defined = Thresholds(*np.empty((2, len(every.rows))))
     for number, found in engine(_define, cells):
         for array, own in zip(defined, found):
@@ -70,8 +99,10 @@ def sample_statistics(
     queries = queries_of(pairs, defined, grid.shape, directions, bool(len(fraction_at)))
     thresholds = [side and side.thresholds for side in queries]
     counts = [None if t is None else Counts(*np.zeros((2, *t.values.shape), np.int64)) for t in thresholds]
-    work = [(cell, [t and Thresholds(*(array[:, part] for array in t)) for t, part in zip(thresholds, cell.parts)])
-            for cell in cells]  # fmt: skip
+    work = [
+        (cell, [t and Thresholds(*(array[:, part] for array in t)) for t, part in zip(thresholds, cell.parts)])
+        for cell in cells
+    ]
     for number, found in engine(_counts, work):
         for total, part, own in zip(counts, cells[number].parts, found):
             if total is not None:
@@ -88,6 +119,7 @@ class _Shard(NamedTuple):
     shape: tuple[int, int]
     dtype: np.dtype
     norm: float
+    num_zero: int
 
 
 class _Grid(NamedTuple):
@@ -123,8 +155,9 @@ class _Cell(NamedTuple):
 
 def _sides(predictions, images, texts) -> list[list[tuple]]:
     if (predictions is None) == (images is None) or (images is None) != (texts is None):
-        raise ValueError("expected either predictions (shards of a similarity matrix), or image_embeddings and "
-                         "text_embeddings")  # fmt: skip
+        raise ValueError(
+            "expected either predictions (shards of a similarity matrix), or image_embeddings and text_embeddings"
+        )
     named = {"predictions": predictions} if images is None else {"image_embeddings": images, "text_embeddings": texts}
     return [
         [(shard if isinstance(shard, str) else f"{side}[{i}]", shard) for i, shard in enumerate(_list(shards, side))]
@@ -150,8 +183,10 @@ def _inspect(sides: list[list[tuple]], similarity: str, engine: Callable) -> _Gr
             raise ValueError("there is no row in any shard of a side, expected at least one")
         for shard in side:
             if shard.shape[1] != sides[0][0].shape[1]:
-                raise ValueError(f"{shard.place} has {shard.shape[1]} columns, expected {sides[0][0].shape[1]} as in "
-                                 f"{sides[0][0].place}")  # fmt: skip
+                raise ValueError(
+                    f"{shard.place} has {shard.shape[1]} columns, expected {sides[0][0].shape[1]} as in "
+                    f"{sides[0][0].place}"
+                )
     dtype = max((shard.dtype for side in sides for shard in side), key=lambda dtype: dtype.itemsize)
     if similarity == "dot" and finite:
         check_range([max(shard.norm for shard in side) for side in sides], dtype)
@@ -166,11 +201,12 @@ def _look(work: tuple) -> _Shard:
     check_readable(source, place)
     shape = open_array(source).shape if isinstance(source, str) else tuple(getattr(source, "shape", ()))
     if len(shape) == 2 and shape[0] == 0:
-        return _Shard(place, source, shape, np.dtype(np.float32), 0.0)
+        return _Shard(place, source, shape, np.dtype(np.float32), 0.0, 0)
     matrix = _open(source, place)
     check_numbers(matrix, place, finite)
     norm = Vectors(matrix, np.dtype(float), False).largest_norm() if finite else 0.0
-    return _Shard(place, source, tuple(matrix.shape), compute_type(matrix), norm)
+    zeros = num_zero(matrix) if finite else 0
+    return _Shard(place, source, tuple(matrix.shape), compute_type(matrix), norm, zeros)
 
 
 def _open(source, place: str):

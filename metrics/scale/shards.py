@@ -321,8 +321,11 @@ def _run(work: ShardWork, shards: Sequence[str], engine: Engine) -> list[Outcome
     wrong = [outcome.error for outcome in outcomes if outcome.error]
     if wrong:
         done = len(shards) - len(wrong)
-        raise ShardsFailed("; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else "")
-                           + f" ({done} of {len(shards)} shards are done)")  # fmt: skip
+        raise ShardsFailed(
+            "; ".join(wrong[:5])
+            + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else "")
+            + f" ({done} of {len(shards)} shards are done)"
+        )
     return outcomes
 
 

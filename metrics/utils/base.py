@@ -5,9 +5,10 @@
 
 import os
 
-from .checks import check_captions, check_options, describe, not_stored, reference_counts, signature
+from .checks import describe, not_stored
 from .portable import Portable
-from .resampling import check_resampling, confidence_interval, score_by, warn_few
+from .resampling import warn_few
+from .scorers import Asked, BaseScorer, Found, results_of
 from .trainer import ComputeMetrics, TokenIds
 
 # What an instance of evaluate has that means nothing in another: its bound methods, and the rows it writes.
@@ -33,16 +34,16 @@ class Checked(Portable):
 
     A metric can be pickled and copied; the rows that were added go along, under a file and lock of the copy's own.
 
-    A metric defines `_info`, `_compute` and `_signature(**options) -> (name, settings)`; `_check` where its inputs
-    are not captions.
+    A metric defines `_info`, `_compute` and `_scorer`, the class of its Scorer.
     """
 
+    _scorer: type[BaseScorer]
     _last_signature = None
     # For the Trainer's argument of that name: keeps the likeliest tokens alone, see `trainer.token_ids`.
     preprocess_logits_for_metrics = TokenIds()
 
     def _check(self, predictions, references) -> tuple[list, list]:
-        return check_captions(predictions, references)
+        return self._scorer().read(predictions, references)
 
     def _stored(self, predictions, references) -> tuple[list, list]:
         """What evaluate stores of checked input."""
@@ -137,8 +138,10 @@ class Checked(Portable):
         """
         if hasattr(options.get("tokenizer"), "batch_decode"):
             if tokenizer is not None:
-                raise TypeError(f"tokenizer={describe(options['tokenizer'])} stands beside {describe(tokenizer)}, "
-                                "expected one model's tokenizer, and as tokenizer= the option of compute")  # fmt: skip
+                raise TypeError(
+                    f"tokenizer={describe(options['tokenizer'])} stands beside {describe(tokenizer)}, "
+                    "expected one model's tokenizer, and as tokenizer= the option of compute"
+                )
             tokenizer = options.pop("tokenizer")
         asked = (also, strip_prompt, postprocess, check_labels)
         return ComputeMetrics(self, tokenizer, references, column, *asked, options)
@@ -195,9 +198,11 @@ class Checked(Portable):
         if self.writer is None:
             return None
         if self.num_process > 1:
-            raise ValueError(f"{len(self)} rows were added in process {self.process_id} of {self.num_process}, which "
-                             "the others wait for: expected compute() or reset() before the metric is pickled or "
-                             "copied")  # fmt: skip
+            raise ValueError(
+                f"{len(self)} rows were added in process {self.process_id} of {self.num_process}, which "
+                "the others wait for: expected compute() or reset() before the metric is pickled or "
+                "copied"
+            )
         try:
             # A stream can be read once it is closed, and then is written anew.
             self.writer.finalize()
@@ -218,46 +223,12 @@ class Checked(Portable):
         self._init_writer()
         self.writer.write_table(rows)
 
-    def _report(
-        self,
-        statistics,
-        score,
-        sample_scores,
-        per_sample=False,
-        confidence_level=None,
-        n_resamples=1000,
-        seed=0,
-        clusters=None,
-        by=None,
-    ) -> dict:
-        """What `compute` returns.
-
-        Args:
-            statistics: Of the samples (rows), name -> array.
-            score: The metric's formula, `score(statistics, weights=None)`.
-            sample_scores: statistics -> name -> array of one entry per sample, for `per_sample`.
-            per_sample: Adds these, as lists.
-            confidence_level, n_resamples, seed, clusters: Of the intervals, see `resampling.confidence_interval`;
-                a metric whose rows belong together passes clusters of its own.
-            by: One label per row; adds the scores of each label, see `resampling.score_by`.
-
-        Intervals of few samples come with a warning.
-
-        Raises:
-            ValueError, TypeError: An option is out of range, or labels are not one per row.
-        """
-        check_options(flags={"per_sample": per_sample})
-        how = (confidence_level, n_resamples, seed, clusters)
-        rows = len(next(iter(statistics.values())))
-        check_resampling(rows, *how)
-        results = score(statistics)
-        if confidence_level is not None:
-            warn_few(rows, clusters, by)
-            results["confidence_interval"] = confidence_interval(score, statistics, *how)
-        if by is not None:
-            results["by"] = score_by(score, statistics, by, *how)
-        if per_sample:
-            results["per_sample"] = {key: values.tolist() for key, values in sample_scores(statistics).items()}
+    def _scored(self, scorer: BaseScorer, found: Found, asked: Asked) -> dict:
+        """What `compute` returns; notes how it was made. Intervals of few samples come with a warning."""
+        if asked.confidence_level is not None:
+            warn_few(found.rows, scorer.clusters(found, asked), asked.by if found.owner is None else None)
+        results = results_of(scorer, found, asked)
+        self._last_signature = scorer.signature(found.num_references)
         return results
 
     def signature(self, **options) -> str:
@@ -265,11 +236,7 @@ class Checked(Portable):
         how one would be made with these options."""
         if self._last_signature and not options:
             return self._last_signature
-        return signature(*self._signature(**options))
-
-    def _sign(self, references, **options) -> None:
-        name, settings = self._signature(**options)
-        self._last_signature = signature(name, {**settings, "refs": reference_counts(references)})
+        return self._scorer(**options).signature()
 
 
 def _one_of(name: str, value, other):

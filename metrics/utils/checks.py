@@ -163,33 +163,6 @@ def _not_stored(values, place: str) -> Iterator[str]:
         yield f"{place} is {describe(values)}, expected Unicode text: it holds half of a surrogate pair"
 
 
-def check_options(orders: dict | None = None, positive: dict | None = None, flags: dict | None = None) -> None:
-    """Checks options by kind, each given as name -> value.
-
-    Args:
-        orders: Integers of at least 1.
-        positive: Finite numbers above 0.
-        flags: True or False.
-
-    Raises:
-        ValueError: One is of another kind; the message names it.
-
-    >>> check_options(orders={"n": 0})
-    Traceback (most recent call last):
-        ...
-    ValueError: n is 0, expected an integer of at least 1
-    """
-    for name, value in (orders or {}).items():
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-            raise ValueError(f"{name} is {value!r}, expected an integer of at least 1")
-    for name, value in (positive or {}).items():
-        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < value < float("inf"):
-            raise ValueError(f"{name} is {value!r}, expected a positive number")
-    for name, value in (flags or {}).items():
-        if not isinstance(value, bool):
-            raise ValueError(f"{name} is {value!r}, expected True or False")
-
-
 def signature(name: str, settings: dict) -> str:
     """Joins settings to one line that says how a score was made; None values are left out.
 
@@ -203,7 +176,11 @@ def signature(name: str, settings: dict) -> str:
     return "|".join([name, *(f"{key}:{value}" for key, value in shown.items() if value is not None)])
 
 
-def reference_counts(references: Iterable) -> str:
-    """The number of references per sample: "5", or "1-5" where it varies."""
-    sizes = set(map(len, references))
+def reference_counts(counts: Iterable[int]) -> str:
+    """The number of references per sample: "5", or "1-5" where it varies.
+
+    >>> reference_counts([1, 5, 2]), reference_counts([5, 5])
+    ('1-5', '5')
+    """
+    sizes = set(counts)
     return str(min(sizes)) if len(sizes) == 1 else f"{min(sizes)}-{max(sizes)}"

@@ -8,17 +8,14 @@ container has imported it.
 
 import sys
 from collections.abc import Mapping
-
-from .shown_text import brief
+from reprlib import Repr
 
 # Read by one call, as Python's own items: of Arrow; of NumPy, torch and pandas; of polars; of Arrow's scalars.
 _METHODS = ("to_pylist", "tolist", "to_list", "as_py")
 
 # What NumPy has too, and bfloat16, whose bits are those of a float32.
-_TENSOR_TYPES = frozenset(
-    "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64 complex64 complex128"
-    .split()
-)  # fmt: skip
+_WHOLE = "uint8 int8 uint16 int16 uint32 int32 uint64 int64"
+_TENSOR_TYPES = frozenset(f"bool {_WHOLE} float16 bfloat16 float32 float64 complex64 complex128".split())
 
 _OWN_TYPES = frozenset({str, int, float, bool, list, tuple, dict, type(None)})
 
@@ -208,3 +205,50 @@ def describe(value) -> str:
     ('int 5', 'None', 'float nan')
     """
     return "None" if value is None else f"{type(value).__name__} {brief(value, 40)}"
+
+
+_LONGEST_INT_BITS = 512
+
+
+class _Brief(Repr):
+    """`repr` that looks at no more of a value than it shows, and goes no deeper than a few levels."""
+
+    def __init__(self, most: int):
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = self.maxarray = most
+        self.maxother = self.maxlong = 4 * most
+        self.most = most
+
+    def repr_str(self, text: str, level: int) -> str:
+        return repr(text[: self.most])
+
+    def repr_bytes(self, text: bytes, level: int) -> str:
+        return repr(text[: self.most])
+
+    def repr_int(self, number: int, level: int) -> str:
+        # Python refuses to write thousands of digits.
+        bits = number.bit_length()
+        return repr(number) if bits <= _LONGEST_INT_BITS else f"<an integer of {bits} bits>"
+
+    def repr_dict(self, values: dict, level: int) -> str:
+        if level <= 0:
+            return "{...}" if values else "{}"
+        pairs = [
+            f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
+            for key, value, _ in zip(values, values.values(), range(self.most))
+        ]
+        return "{" + ", ".join(pairs + ["..."] * (len(values) > self.most)) + "}"
+
+
+def brief(value, most: int = 60) -> str:
+    """`repr` of a value, cut off: of any size, and nested as deep as it may be.
+
+    Args:
+        value: What was found.
+        most: Length of the result.
+
+    >>> brief(["a cat"]), brief({"caption": "a" * 100}, 20)
+    ("['a cat']", "{'caption': 'aaaa...")
+    """
+    text = _Brief(most).repr(value)
+    return text if len(text) <= most else text[: most - 3] + "..."

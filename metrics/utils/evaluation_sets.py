@@ -147,8 +147,10 @@ def set_of(evaluated, sets: list[EvaluationSet], column, bind: Callable) -> Eval
         if one.references == references:
             return one
     for key in (key for settings in sets[0].options for key in PER_ROW if settings.get(key) is not None):
-        raise ValueError(f"{key} has one label per row of the dataset that is bound, and another is evaluated: "
-                         f"expected callback.bind(dataset, column, {key}=...) before")  # fmt: skip
+        raise ValueError(
+            f"{key} has one label per row of the dataset that is bound, and another is evaluated: "
+            f"expected callback.bind(dataset, column, {key}=...) before"
+        )
     return EvaluationSet(None, references, sets[0].options, evaluated.dataset)
 
 
@@ -195,8 +197,10 @@ def _best(sets, fits, evaluation: Evaluation) -> tuple[EvaluationSet, str | None
         if all((own & ~other).any() and not (other & ~own).any() for other in others):
             return one, _partly(own, one)
     names = " and ".join(f"{one.name!r} ({len(one.references)})" for one in sets)
-    raise ValueError(f"{evaluation.count} rows were evaluated that may be those of {names}, and their labels do not "
-                     f"tell which: {_REMEDY}")  # fmt: skip
+    raise ValueError(
+        f"{evaluation.count} rows were evaluated that may be those of {names}, and their labels do not "
+        f"tell which: {_REMEDY}"
+    )
 
 
 def _doubt(one: EvaluationSet, fits, evaluation: Evaluation, told: bool, dataset) -> str | None:
@@ -210,20 +214,26 @@ def _doubt(one: EvaluationSet, fits, evaluation: Evaluation, told: bool, dataset
     if told:
         return None
     if one.last_dataset is not None and dataset is not one.last_dataset:
-        raise ValueError("another dataset is evaluated than before, and no label tells that its rows are those of "
-                         f"the references{_of(one)}: {_REMEDY}")  # fmt: skip
+        raise ValueError(
+            "another dataset is evaluated than before, and no label tells that its rows are those of "
+            f"the references{_of(one)}: {_REMEDY}"
+        )
     if fits is None:
         return None
-    return (f"nothing tells whether the rows that are evaluated are those of the references{_of(one)}: their labels "
-            f"are none of these, and no labels of the dataset are known. To be sure, {_REMEDY}")  # fmt: skip
+    return (
+        f"nothing tells whether the rows that are evaluated are those of the references{_of(one)}: their labels "
+        f"are none of these, and no labels of the dataset are known. To be sure, {_REMEDY}"
+    )
 
 
 def _partly(fits: np.ndarray, one: EvaluationSet) -> str | None:
     if fits.all():
         return None
     row = int(np.argmin(fits))
-    return (f"{np.count_nonzero(~fits)} of {len(fits)} labels (the first is label_ids[{row}]) are not those of the "
-            f"dataset of the references{_of(one)}, nor among these: are they of the same rows?")  # fmt: skip
+    return (
+        f"{np.count_nonzero(~fits)} of {len(fits)} labels (the first is label_ids[{row}]) are not those of the "
+        f"dataset of the references{_of(one)}, nor among these: are they of the same rows?"
+    )
 
 
 def _contradiction(one: EvaluationSet, fits: np.ndarray, evaluation: Evaluation) -> str:
@@ -231,10 +241,12 @@ def _contradiction(one: EvaluationSet, fits: np.ndarray, evaluation: Evaluation)
     found = numbers_of(evaluation.labels[row % len(one.references)]).tolist()
     known = numbers_of((one.column_labels or one.last_labels)[row % len(one.references)]).tolist()
     source = "the dataset has" if one.column_labels is not None else "the evaluation before had"
-    return (f"label_ids[{row}] holds {describe(found)} where {source} {describe(known)}, so "
-            f"{np.count_nonzero(~fits)} of {len(fits)} rows are not those of the references{_of(one)}: they are of "
-            "another dataset, or in another order (train_sampling_strategy='group_by_length' changes it). Expected "
-            f"the rows of the references; {_REMEDY}")  # fmt: skip
+    return (
+        f"label_ids[{row}] holds {describe(found)} where {source} {describe(known)}, so "
+        f"{np.count_nonzero(~fits)} of {len(fits)} rows are not those of the references{_of(one)}: they are of "
+        "another dataset, or in another order (train_sampling_strategy='group_by_length' changes it). Expected "
+        f"the rows of the references; {_REMEDY}"
+    )
 
 
 def _of(one: EvaluationSet) -> str:
@@ -244,17 +256,23 @@ def _of(one: EvaluationSet) -> str:
 def _wrong_number(sets: list[EvaluationSet], count: int) -> str:
     if len(sets) > 1:
         sizes = ", ".join(f"{len(one.references)} of {one.name!r}" for one in sets)
-        return (f"{count} predictions came, expected as many as one set has rows of references: {sizes}. "
-                "Likely causes: dataloader_drop_last=True leaves rows out, DataParallel or a DistributedSampler gives "
-                "some twice")  # fmt: skip
+        return (
+            f"{count} predictions came, expected as many as one set has rows of references: {sizes}. "
+            "Likely causes: dataloader_drop_last=True leaves rows out, DataParallel or a DistributedSampler gives "
+            "some twice"
+        )
     size = len(sets[0].references)
     if count < size:
-        return (f"references[{count}] has no prediction: {count} predictions came for {size} rows of references"
-                f"{_of(sets[0])}. Likely causes: dataloader_drop_last=True leaves out the rows of the last batch, or "
-                "the dataset was filtered after the references were taken")  # fmt: skip
-    return (f"predictions[{size}] has no reference: {count} predictions came for {size} rows of references"
-            f"{_of(sets[0])}. Bind those of the dataset that is evaluated; or rows came twice, with which "
-            "DataParallel or the DistributedSampler of several processes fills up the last batch")  # fmt: skip
+        return (
+            f"references[{count}] has no prediction: {count} predictions came for {size} rows of references"
+            f"{_of(sets[0])}. Likely causes: dataloader_drop_last=True leaves out the rows of the last batch, or "
+            "the dataset was filtered after the references were taken"
+        )
+    return (
+        f"predictions[{size}] has no reference: {count} predictions came for {size} rows of references"
+        f"{_of(sets[0])}. Bind those of the dataset that is evaluated; or rows came twice, with which "
+        "DataParallel or the DistributedSampler of several processes fills up the last batch"
+    )
 
 
 def _read(name, references, column, options: list[dict], bind: Callable) -> EvaluationSet:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice
 from numbers import Integral
 from threading import RLock
+from typing import NamedTuple
 
 import numpy as np
 
@@ -253,9 +254,50 @@ def _first_of_run(values: np.ndarray) -> np.ndarray:
     return first
 
 
+class OrderCounts(NamedTuple):
+    """The n-grams of one order in many captions: its entries are the distinct (n-gram, caption) pairs.
+
+    Entries are sorted by n-gram, then caption; those of n-grams that occur once in all captions stand behind the
+    others. n-grams are numbered from 0.
+
+    Attributes:
+        gram: (entries,) int32, the n-gram's number.
+        caption: (entries,) int32.
+        times: (entries,) int32, how often the caption has the n-gram.
+        num_repeated: How many entries are of n-grams that recur.
+        heads: The entries, among those before num_repeated, where another n-gram or another sample begins.
+        parent: (n-grams,) int32, the number of an n-gram's first n - 1 tokens in the order below.
+        last: (n-grams,) int32, its last token.
+    """
+
+    gram: np.ndarray
+    caption: np.ndarray
+    times: np.ndarray
+    num_repeated: int
+    heads: np.ndarray
+    parent: np.ndarray
+    last: np.ndarray
+
+
+class CaptionCounts(NamedTuple):
+    """Candidates and references, tokenized and counted once for every metric that is made of n-grams.
+
+    Attributes:
+        sample: (captions,) int32, the sample of each; a sample's candidate stands before its references.
+        length: (captions,) int64, in tokens.
+        orders: One per order of n-grams.
+        vocabulary: The tokens that the numbers stand for.
+    """
+
+    sample: np.ndarray
+    length: np.ndarray
+    orders: list[OrderCounts]
+    vocabulary: list
+
+
 def count_ngrams(
     tokens: np.ndarray, lengths: np.ndarray, n: int, vocabulary_size: int, sample: np.ndarray | None = None
-) -> list[dict]:
+) -> list[OrderCounts]:
     """Counts the 1..n-grams of every caption.
 
     Args:
@@ -266,19 +308,14 @@ def count_ngrams(
         sample: The sample of each caption (int32, ascending); each caption is a sample of its own when absent.
 
     Returns:
-        One dict per order. Its entries are the distinct (n-gram, caption) pairs: `gram`, `caption` and `count`, all
-        int32, sorted by n-gram, then caption. Those of n-grams that occur once in all captions stand behind the
-        others, from entry `num_repeated` on. `heads` are the entries, among those before, where another n-gram or
-        another sample begins.
-        The n-grams are numbered from 0: `parent` is the number of an n-gram's first n - 1 tokens in the order below,
-        `last` its last token (int32).
+        What there is of each order.
 
     >>> encoder = Encoder("whitespace")
     >>> tokens, lengths = encoder.encode(["a b a", "a b"])
     >>> vocabulary = encoder.vocabulary
     >>> bigrams = count_ngrams(tokens, lengths, 2, len(vocabulary))[1]
-    >>> [(vocabulary[bigrams["parent"][g]], vocabulary[bigrams["last"][g]], c, k)
-    ...  for g, c, k in zip(bigrams["gram"], bigrams["caption"].tolist(), bigrams["count"].tolist())]
+    >>> [(vocabulary[bigrams.parent[g]], vocabulary[bigrams.last[g]], c, k)
+    ...  for g, c, k in zip(bigrams.gram, bigrams.caption.tolist(), bigrams.times.tolist())]
     [('a', 'b', 0, 1), ('a', 'b', 1, 1), ('b', 'a', 0, 1)]
     """
     sample = np.arange(len(lengths), dtype=np.int32) if sample is None else sample
@@ -299,7 +336,9 @@ def count_ngrams(
     return orders
 
 
-def _count_order(keys, starts, singles, parent_at, last_at, caption_at, sample) -> tuple[dict, np.ndarray, np.ndarray]:
+def _count_order(
+    keys, starts, singles, parent_at, last_at, caption_at, sample
+) -> tuple[OrderCounts, np.ndarray, np.ndarray]:
     """Sorts the n-grams at `starts` and numbers those at `singles`, each unique, behind them.
 
     Returns:
@@ -321,22 +360,23 @@ def _count_order(keys, starts, singles, parent_at, last_at, caption_at, sample) 
     entries, again = np.flatnonzero(is_entry), np.flatnonzero(~is_entry)
     gram, caption, first = gram[entries], caption[entries], first[entries]
     firsts = np.concatenate([positions[entries[first]], singles])
-    counted = {
-        "gram": np.concatenate([gram, gram_at[singles]]),
-        "caption": np.concatenate([caption, caption_at[singles]]),
-        "count": np.ones(len(entries) + len(singles), np.int32),
-        "num_repeated": len(entries),
-        "heads": np.flatnonzero(first | _first_of_run(sample[caption])),
-        "parent": parent_at[firsts],
-        "last": last_at[firsts],
-    }
-    np.add.at(counted["count"], np.searchsorted(entries, again) - 1, 1)
+    times = np.ones(len(entries) + len(singles), np.int32)
+    np.add.at(times, np.searchsorted(entries, again) - 1, 1)
+    counted = OrderCounts(
+        gram=np.concatenate([gram, gram_at[singles]]),
+        caption=np.concatenate([caption, caption_at[singles]]),
+        times=times,
+        num_repeated=len(entries),
+        heads=np.flatnonzero(first | _first_of_run(sample[caption])),
+        parent=parent_at[firsts],
+        last=last_at[firsts],
+    )
     return counted, gram_at, recurs_at
 
 
 def caption_counts(
     predictions: Sequence[str] | Sequence[Sequence[int]], references: Sequence[Sequence], n: int, encoder: Encoder
-) -> dict:
+) -> CaptionCounts:
     """Tokenizes and counts candidates and references once, for every metric that is made of n-grams.
 
     Args:
@@ -346,13 +386,12 @@ def caption_counts(
         encoder: What turns them into token numbers.
 
     Returns:
-        Plain data: `sample` (int32, the sample of each caption; a sample's candidate stands before its references),
-        `length` (int64, tokens of each caption), `orders` (see `count_ngrams`) and `vocabulary` (list of tokens).
+        What there is in them.
 
     Raises:
         ValueError, TypeError: see `Encoder.encode`.
 
-    >>> caption_counts(["a cat"], [["a cat sits", "the cat"]], 4, Encoder())["sample"].tolist()
+    >>> caption_counts(["a cat"], [["a cat sits", "the cat"]], 4, Encoder()).sample.tolist()
     [0, 0, 0]
     """
     captions = list(chain.from_iterable((candidate, *group) for candidate, group in zip(predictions, references)))
@@ -361,9 +400,4 @@ def caption_counts(
     del captions
     sample = np.repeat(np.arange(len(references), dtype=np.int32), captions_per_sample)
     vocabulary = encoder.vocabulary
-    return {
-        "sample": sample,
-        "length": lengths,
-        "orders": count_ngrams(tokens, lengths, n, len(vocabulary), sample),
-        "vocabulary": vocabulary,
-    }
+    return CaptionCounts(sample, lengths, count_ngrams(tokens, lengths, n, len(vocabulary), sample), vocabulary)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from .resampling import (
+    Drawing,
     Score,
     Statistics,
     bootstrap,
@@ -25,13 +26,7 @@ _ROUNDING = 1e-10
 
 
 def paired_bootstrap(
-    score: Score,
-    first: Statistics,
-    second: Statistics,
-    confidence_level: float = 0.95,
-    n_resamples: int = 1000,
-    seed: int = 0,
-    clusters: Sequence | None = None,
+    score: Score, first: Statistics, second: Statistics, confidence_level: float = 0.95, *drawing, **named
 ) -> dict[str, dict]:
     """The difference between two systems on the same samples, its interval and its p-value.
 
@@ -42,7 +37,7 @@ def paired_bootstrap(
     Args:
         first, second: Statistics of the two systems, row by row of the same samples.
         confidence_level: Of the interval of the difference, between 0 and 1.
-        score, n_resamples, seed, clusters: See `bootstrap`.
+        score, drawing, named: See `bootstrap`.
 
     Returns:
         key -> {"difference": second - first, "confidence_interval": [low, high], "p_value"}.
@@ -55,8 +50,9 @@ def paired_bootstrap(
     >>> paired_bootstrap(score, {"x": np.zeros(20)}, {"x": np.ones(20)}, n_resamples=99)["mean"]
     {'difference': 1.0, 'confidence_interval': [1.0, 1.0], 'p_value': 0.01}
     """
-    check_resampling(same_rows([first, second]), confidence_level, n_resamples, seed, clusters)
-    one, other = bootstrap(score, [first, second], n_resamples, seed, clusters)
+    how = Drawing(*drawing, **named)
+    check_resampling(same_rows([first, second]), confidence_level, *how)
+    one, other = bootstrap(score, [first, second], *how)
     report = {}
     for key, (difference, tolerance) in _differences(score(first), score(second), one).items():
         resampled = other[key] - one[key]
@@ -69,12 +65,7 @@ def paired_bootstrap(
 
 
 def approximate_randomization(
-    score: Score,
-    first: Statistics,
-    second: Statistics,
-    n_resamples: int = 1000,
-    seed: int = 0,
-    clusters: Sequence | None = None,
+    score: Score, first: Statistics, second: Statistics, *drawing, **named
 ) -> dict[str, dict]:
     """The difference between two systems, and how often chance alone makes one as large.
 
@@ -85,7 +76,7 @@ def approximate_randomization(
 
     Args:
         first, second: Statistics of the two systems, row by row of the same samples.
-        score, n_resamples, seed, clusters: See `bootstrap`.
+        score, drawing, named: See `bootstrap`.
 
     Returns:
         key -> {"difference": second - first, "p_value"}.
@@ -98,13 +89,13 @@ def approximate_randomization(
     >>> approximate_randomization(score, {"x": np.zeros(20)}, {"x": np.ones(20)}, n_resamples=99)["mean"]
     {'difference': 1.0, 'p_value': 0.01}
     """
-    rows = same_rows([first, second])
-    check_resampling(rows, None, n_resamples, seed, clusters)
-    num_units, unit = units(rows, clusters)
+    rows, how = same_rows([first, second]), Drawing(*drawing, **named)
+    how.check(rows)
+    num_units, unit = units(rows, how.clusters)
     both = {key: np.concatenate([first[key], second[key]]) for key in first}
-    is_exact = tries_all_swaps(num_units, n_resamples)
-    number = 2**num_units if is_exact else n_resamples
-    generator = np.random.default_rng(seed)
+    is_exact = tries_all_swaps(num_units, how.n_resamples)
+    number = 2**num_units if is_exact else how.n_resamples
+    generator = np.random.default_rng(how.seed)
     bits = np.arange(num_units)
     swaps = (
         trial >> bits & 1 if is_exact else generator.integers(2, size=num_units, dtype=np.int8)
@@ -150,9 +141,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def _differences(first: dict, second: dict, keys: Iterable[str]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """key -> second - first, and how far equal differences may lie apart; only of what can be resampled."""
     pairs = {key: (np.asarray(first[key], float), np.asarray(second[key], float)) for key in keys}
-    return {
-        key: (two - one, _ROUNDING * np.maximum(np.abs(one), np.abs(two))) for key, (one, two) in pairs.items()
-    }
+    return {key: (two - one, _ROUNDING * np.maximum(np.abs(one), np.abs(two))) for key, (one, two) in pairs.items()}
 
 
 def _p_value(chance: np.ndarray, difference: np.ndarray, tolerance: np.ndarray, found: int = 1):
@@ -160,4 +149,3 @@ def _p_value(chance: np.ndarray, difference: np.ndarray, tolerance: np.ndarray, 
     # A resample without a value (NaN) is no evidence of a difference: it counts as one at least as large.
     count = (~(np.abs(chance) < np.abs(difference) - tolerance)).sum(axis=0)
     return ((count + found) / (len(chance) + found)).tolist()
-

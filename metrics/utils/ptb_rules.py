@@ -182,9 +182,11 @@ _WHOLE_ASSIMILATION = _words(pair.replace(" ", "") for pair in ASSIMILATIONS)
 # A longer word, or one in front of a clitic, is not cut.
 _AFTER_ASSIMILATION = rf"{_END}(?![-_][{_CHAR}]|\.[,;:]|\\?/{_ASCII}|{_AT_CLITIC})"
 _ASSIMILATION = _either(
-    *(rf"{_words([first])}(?={_words([second])}{_AFTER_ASSIMILATION})|(?<=(?i:{first})){_words([second])}{_END}"
-      for first, second in map(str.split, ASSIMILATIONS))
-)  # fmt: skip
+    *(
+        rf"{_words([first])}(?={_words([second])}{_AFTER_ASSIMILATION})|(?<=(?i:{first})){_words([second])}{_END}"
+        for first, second in map(str.split, ASSIMILATIONS)
+    )
+)
 
 # --- Numbers: a sign only counts where no word goes on, which the order of the master expression sees to ---------
 

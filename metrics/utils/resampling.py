@@ -13,11 +13,12 @@ are compared: else each is a mean over other samples, and the difference is one 
 import numbers
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from .checks import check_options
 from .containers import as_items, describe
+from .options import check_options
 
 # Weights held at one time: 8 MB of floats, about what a processor's cache holds.
 _CELLS = 1 << 20
@@ -29,6 +30,36 @@ FEW_UNITS = 50
 
 # So many resamples of a dozen scores take a gigabyte, and tell a p-value of 1e-6 from 2e-6.
 MOST_RESAMPLES = 10**7
+
+
+class Drawing(NamedTuple):
+    """How resamples are drawn; the arguments of every function here that draws, by place or by name.
+
+    Attributes:
+        n_resamples: Number of resamples.
+        seed: Of the draws.
+        clusters: One label per row, str or int: whole clusters are drawn, such as all questions of one image.
+    """
+
+    n_resamples: int = 1000
+    seed: int = 0
+    clusters: Sequence | None = None
+
+    def check(self, rows: int) -> None:
+        """Refuses what is out of range for so many rows.
+
+        Raises:
+            ValueError: n_resamples or seed is out of range, or labels are not one per row.
+            TypeError: A label is neither str nor int, or they are mixed.
+        """
+        check_options(orders={"n_resamples": self.n_resamples})
+        if self.n_resamples > MOST_RESAMPLES:
+            raise ValueError(
+                f"n_resamples is {self.n_resamples}, expected at most {MOST_RESAMPLES}: more change no digit"
+            )
+        if isinstance(self.seed, bool) or not isinstance(self.seed, numbers.Integral) or self.seed < 0:
+            raise ValueError(f"seed is {self.seed!r}, expected an integer of at least 0")
+        units(rows, self.clusters)
 
 
 Statistics = dict[str, np.ndarray]
@@ -55,21 +86,13 @@ def mean(values: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
     return sums / counts.reshape(-1, *[1] * (values.ndim - 1))
 
 
-def bootstrap(
-    score: Score,
-    systems: Sequence[Statistics],
-    n_resamples: int = 1000,
-    seed: int = 0,
-    clusters: Sequence | None = None,
-) -> list[Resampled]:
+def bootstrap(score: Score, systems: Sequence[Statistics], *drawing, **named) -> list[Resampled]:
     """Scores of systems on resamples of the same samples, drawn with replacement; all systems meet the same draws.
 
     Args:
         score: A metric's `score(statistics, weights=...)`.
         systems: The statistics of each system, row by row of the same samples.
-        n_resamples: Number of resamples.
-        seed: Of the draws.
-        clusters: One label per row, str or int: whole clusters are drawn, such as all questions of one image.
+        drawing, named: n_resamples, seed and clusters, see `Drawing`.
 
     Returns:
         One dict per system, as `score` has it, with arrays (n_resamples, ...).
@@ -82,30 +105,25 @@ def bootstrap(
     >>> bootstrap(score, [{"x": np.array([1.0, 1.0])}], n_resamples=3)[0]["mean"].tolist()
     [1.0, 1.0, 1.0]
     """
-    rows = same_rows(systems)
-    check_resampling(rows, None, n_resamples, seed, clusters)
-    num_units, unit = units(rows, clusters)
+    rows, how = same_rows(systems), Drawing(*drawing, **named)
+    how.check(rows)
+    num_units, unit = units(rows, how.clusters)
 
-    generator = np.random.default_rng(seed)
-    draws = (generator.integers(num_units, size=num_units) for _ in range(n_resamples))
+    generator = np.random.default_rng(how.seed)
+    draws = (generator.integers(num_units, size=num_units) for _ in range(how.n_resamples))
     counts = (np.bincount(drawn, minlength=num_units) for drawn in draws)
-    blocks = weight_blocks(counts, n_resamples, num_units, unit, rows)
+    blocks = weight_blocks(counts, how.n_resamples, num_units, unit, rows)
     return joined([score(statistics, weights=weights) for statistics in systems] for weights in blocks)
 
 
 def confidence_interval(
-    score: Score,
-    statistics: Statistics,
-    confidence_level: float = 0.95,
-    n_resamples: int = 1000,
-    seed: int = 0,
-    clusters: Sequence | None = None,
+    score: Score, statistics: Statistics, confidence_level: float = 0.95, *drawing, **named
 ) -> dict[str, list]:
     """Percentile bootstrap intervals of every value of a score.
 
     Args:
         confidence_level: Of the intervals, between 0 and 1.
-        score, statistics, n_resamples, seed, clusters: See `bootstrap`.
+        score, statistics, drawing, named: See `bootstrap`.
 
     Returns:
         key -> [low, high]; where the value is a list, one interval for each of its items. NaN where a resample has no
@@ -120,8 +138,9 @@ def confidence_interval(
     >>> round(low, 1), round(high, 1)
     (43.8, 55.0)
     """
-    check_resampling(same_rows([statistics]), confidence_level, n_resamples, seed, clusters)
-    (resampled,) = bootstrap(score, [statistics], n_resamples, seed, clusters)
+    how = Drawing(*drawing, **named)
+    check_resampling(same_rows([statistics]), confidence_level, *how)
+    (resampled,) = bootstrap(score, [statistics], *how)
     return {key: percentiles(values, confidence_level) for key, values in resampled.items()}
 
 
@@ -177,20 +196,14 @@ def warn_few(rows: int, clusters: Sequence | None = None, by: Sequence | None = 
 
 
 def score_by(
-    score: Score,
-    statistics: Statistics,
-    by: Sequence,
-    confidence_level: float | None = None,
-    n_resamples: int = 1000,
-    seed: int = 0,
-    clusters: Sequence | None = None,
+    score: Score, statistics: Statistics, by: Sequence, confidence_level: float | None = None, *drawing, **named
 ) -> dict[str | int, dict]:
     """Scores of the rows of each label.
 
     Args:
         by: One label per row, str or int.
         confidence_level: Adds `confidence_interval` to labels with two samples (clusters) or more; None adds none.
-        score, statistics, n_resamples, seed, clusters: See `bootstrap`.
+        score, statistics, drawing, named: See `bootstrap`.
 
     Returns:
         label -> what `score` gives, and `count`, the number of its rows; labels sorted.
@@ -202,9 +215,9 @@ def score_by(
     >>> score_by(score, {"x": np.array([1.0, 0.0, 0.5])}, ["near", "far", "near"])
     {'far': {'mean': 0.0, 'count': 1}, 'near': {'mean': 0.75, 'count': 2}}
     """
-    rows = same_rows([statistics])
+    rows, how = same_rows([statistics]), Drawing(*drawing, **named)
     names, label = _label_index(by, rows, "by")
-    _, unit = units(rows, clusters)
+    _, unit = units(rows, how.clusters)
     groups = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
     results = {}
     for name, group in zip(names, groups):
@@ -212,18 +225,12 @@ def score_by(
         own = None if unit is None else unit[group]
         results[name] = {**score(chosen), "count": len(group)}
         if confidence_level is not None and units(len(group), own)[0] > 1:
-            interval = confidence_interval(score, chosen, confidence_level, n_resamples, seed, own)
+            interval = confidence_interval(score, chosen, confidence_level, *how._replace(clusters=own))
             results[name]["confidence_interval"] = interval
     return results
 
 
-def check_resampling(
-    rows: int,
-    confidence_level: float | None = None,
-    n_resamples: int = 1000,
-    seed: int = 0,
-    clusters: Sequence | None = None,
-) -> None:
+def check_resampling(rows: int, confidence_level: float | None = None, *drawing, **named) -> None:
     """Checks the options of a bootstrap of so many rows; a confidence level of None asks for no interval.
 
     Raises:
@@ -234,23 +241,24 @@ def check_resampling(
         ...
     ValueError: confidence_level is 95, expected a number between 0 and 1, such as 0.95
     """
-    check_options(orders={"n_resamples": n_resamples})
-    if n_resamples > MOST_RESAMPLES:
-        raise ValueError(f"n_resamples is {n_resamples}, expected at most {MOST_RESAMPLES}: more change no digit")
-    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
-        raise ValueError(f"seed is {seed!r}, expected an integer of at least 0")
-    num_units, _ = units(rows, clusters)
+    how = Drawing(*drawing, **named)
+    how.check(rows)
     if confidence_level is None:
         return
     is_number = isinstance(confidence_level, numbers.Real) and not isinstance(confidence_level, bool)
     if not is_number or not 0 < confidence_level < 1:
         raise ValueError(f"confidence_level is {confidence_level!r}, expected a number between 0 and 1, such as 0.95")
-    if num_units < 2:
-        what = "sample" if clusters is None else "cluster"
+    if count_units(rows, how.clusters) < 2:
+        what = "sample" if how.clusters is None else "cluster"
         raise ValueError(f"there is a single {what}, expected at least 2 for a confidence interval")
 
 
 def same_rows(systems: Sequence[Statistics]) -> int:
+    """The number of rows, which is the same in all systems.
+
+    Raises:
+        ValueError: It is not.
+    """
     rows = [len(values) for statistics in systems for values in statistics.values()]
     if len(set(rows)) != 1:
         raise ValueError(f"statistics have {sorted(set(rows))} rows, expected the same samples in all")
@@ -296,7 +304,6 @@ def joined(blocks: Iterator[list[dict]]) -> list[Resampled]:
 
 
 def percentiles(values: np.ndarray, confidence_level: float) -> list:
+    """The bounds of the middle part of resampled values (resamples, ...): [low, high], or one pair for each item."""
     tail = (1 - confidence_level) / 2
     return np.moveaxis(np.quantile(values, [tail, 1 - tail], axis=0), 0, -1).tolist()
-
-

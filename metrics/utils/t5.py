@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .checks import VERSION, check_options, describe
+from .checks import VERSION, describe
+from .options import check_options
 from .stamps import stamp
 
 DTYPES = ("float32", "bfloat16")

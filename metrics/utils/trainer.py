@@ -49,9 +49,11 @@ def token_ids(logits, labels=None, shift: bool = False):
         ids, labels = ids[:, :-1], None if labels is None else labels[:, 1:]
     if labels is not None:
         if tuple(ids.shape) != tuple(labels.shape):
-            raise ValueError(f"logits give ids of shape {tuple(ids.shape)} and labels are {tuple(labels.shape)}, "
-                             "expected one label per place (of a model that puts an image's places before the text, "
-                             "shift=True leaves these out)")  # fmt: skip
+            raise ValueError(
+                f"logits give ids of shape {tuple(ids.shape)} and labels are {tuple(labels.shape)}, "
+                "expected one label per place (of a model that puts an image's places before the text, "
+                "shift=True leaves these out)"
+            )
         ids[labels == IGNORED] = IGNORED
     return ids
 
@@ -227,9 +229,11 @@ class ComputeMetrics(Portable):
         for row, (text, group) in enumerate(zip(self._read(self._rows.label_ids()), references)):
             # A label may have been cut off at its greatest length.
             if not any(plain(reference).startswith(plain(text)) for reference in _group(group)):
-                raise ValueError(f"label_ids[{row}] reads {text!r}, which is none of its references "
-                                 f"{describe(group)}: are the rows in the order of the dataset "
-                                 "(train_sampling_strategy='group_by_length' changes it)?")  # fmt: skip
+                raise ValueError(
+                    f"label_ids[{row}] reads {text!r}, which is none of its references "
+                    f"{describe(group)}: are the rows in the order of the dataset "
+                    "(train_sampling_strategy='group_by_length' changes it)?"
+                )
 
     def _score(self, chosen) -> dict[str, float]:
         size, batches = len(chosen.references), self._rows.batches
@@ -296,8 +300,10 @@ def _rebound(settings: dict, labels: dict, first: bool) -> dict:
     """A metric's options with the labels of other rows: those of the rows before would group them silently."""
     for key in PER_ROW:
         if settings.get(key) is not None and key not in labels:
-            raise ValueError(f"{key} has one label per row of the dataset that was bound before, expected "
-                             f"bind(..., {key}=...) for the rows of this one")  # fmt: skip
+            raise ValueError(
+                f"{key} has one label per row of the dataset that was bound before, expected "
+                f"bind(..., {key}=...) for the rows of this one"
+            )
     return {**settings, **{key: value for key, value in labels.items() if first or key in settings}}
 
 
@@ -312,8 +318,10 @@ def _check_metric(metric, options: Mapping, embeddings: bool) -> None:
     if (getattr(metric, "_trainer_rows", "texts") == "embeddings") != embeddings:
         raise ValueError(f"{_name(metric)} stands beside one of the other kind, expected texts in all or embeddings")
     if getattr(metric, "num_process", 1) > 1:
-        raise ValueError(f"{_name(metric)} was loaded with num_process={metric.num_process}, expected 1: a Trainer "
-                         "gathers the rows of all processes itself")  # fmt: skip
+        raise ValueError(
+            f"{_name(metric)} was loaded with num_process={metric.num_process}, expected 1: a Trainer "
+            "gathers the rows of all processes itself"
+        )
     if options.get("per_sample"):
         raise ValueError("per_sample is True, which gives lists, expected what a Trainer can log")
     known = inspect.signature(getattr(metric, "_compute", metric.compute)).parameters
@@ -337,9 +345,11 @@ def _rows_of_ids(predictions, start: int, place: str = "predictions") -> list[li
     """Rows of token ids, without what pads them."""
     ids = array_of(first_of(predictions))
     if ids.ndim != 2 or ids.dtype.kind not in "iu":
-        raise ValueError(f"{place} have shape {ids.shape} and type {ids.dtype}, expected token ids (rows, length): "
-                         "pass the metric's preprocess_logits_for_metrics to the Trainer, or "
-                         "predict_with_generate=True to its arguments")  # fmt: skip
+        raise ValueError(
+            f"{place} have shape {ids.shape} and type {ids.dtype}, expected token ids (rows, length): "
+            "pass the metric's preprocess_logits_for_metrics to the Trainer, or "
+            "predict_with_generate=True to its arguments"
+        )
     negative = np.argwhere((ids < 0) & (ids != IGNORED))
     if len(negative):
         row, column = negative[0]
@@ -353,12 +363,16 @@ def _without_prompts(rows: list[list[int]], inputs, start: int) -> list[list[int
         raise ValueError("strip_prompt found no prompts, expected include_for_metrics=['inputs'] in the arguments")
     prompts = _rows_of_ids(inputs["input_ids"] if hasattr(inputs, "keys") else inputs, start, "inputs")
     if len(prompts) != len(rows):
-        raise ValueError(f"{len(prompts)} prompts came with {len(rows)} predictions (batch_eval_metrics on several "
-                         "processes passes those of one), expected as many: use postprocess")  # fmt: skip
+        raise ValueError(
+            f"{len(prompts)} prompts came with {len(rows)} predictions (batch_eval_metrics on several "
+            "processes passes those of one), expected as many: use postprocess"
+        )
     for number, (row, prompt) in enumerate(zip(rows, prompts), start=start):
         if row[: len(prompt)] != prompt:
-            raise ValueError(f"predictions[{number}] does not begin with its prompt, expected strip_prompt=False for "
-                             "a model that does not repeat it")  # fmt: skip
+            raise ValueError(
+                f"predictions[{number}] does not begin with its prompt, expected strip_prompt=False for "
+                "a model that does not repeat it"
+            )
     return [row[len(prompt) :] for row, prompt in zip(rows, prompts)]
 
 
@@ -366,13 +380,16 @@ def _embeddings(predictions) -> list[np.ndarray]:
     """The two sides of paired rows."""
     if not isinstance(predictions, tuple) or len(predictions) != 2:
         found = f"a tuple of {len(predictions)}" if isinstance(predictions, tuple) else type(predictions).__name__
-        raise ValueError(f"predictions are {found}, expected (image embeddings, text embeddings): choose them of the "
-                         "model's outputs with Trainer's preprocess_logits_for_metrics")  # fmt: skip
+        raise ValueError(
+            f"predictions are {found}, expected (image embeddings, text embeddings): choose them of the "
+            "model's outputs with Trainer's preprocess_logits_for_metrics"
+        )
     sides = [array_of(side) for side in predictions]
     shapes = [side.shape for side in sides]
     if shapes[0] != shapes[1] or len(shapes[0]) != 2:
-        raise ValueError(f"image embeddings have shape {shapes[0]}, text embeddings {shapes[1]}, expected both (rows, "
-                         "dimensions)")  # fmt: skip
+        raise ValueError(
+            f"image embeddings have shape {shapes[0]}, text embeddings {shapes[1]}, expected both (rows, dimensions)"
+        )
     return sides
 
 

@@ -30,8 +30,11 @@ def watch(trainer, begin: Callable, end: Callable) -> None:
     Raises:
         TypeError: It lacks the methods of a Trainer.
     """
-    missing = [name for name in ("get_eval_dataloader", "get_test_dataloader", "evaluation_loop")
-               if not hasattr(trainer, name)]  # fmt: skip
+    missing = [
+        name
+        for name in ("get_eval_dataloader", "get_test_dataloader", "evaluation_loop")
+        if not hasattr(trainer, name)
+    ]
     if missing:
         raise TypeError(f"trainer is {describe(trainer)} without {missing[0]}, expected a Trainer of transformers")
     made = _Dataloaders()
@@ -74,9 +77,11 @@ class _Noting(Portable):
         loader = self.__wrapped__(*args, **kwargs)
         before = self._made.get(loader)
         if before is not None and before.dataset is not found.dataset:
-            raise ValueError("the Trainer would evaluate another dataset than it is asked for: with "
-                             "dataloader_persistent_workers=True it keeps one dataloader for all that have no name in "
-                             "its eval_dataset, expected False or names")  # fmt: skip
+            raise ValueError(
+                "the Trainer would evaluate another dataset than it is asked for: with "
+                "dataloader_persistent_workers=True it keeps one dataloader for all that have no name in "
+                "its eval_dataset, expected False or names"
+            )
         self._made.put(loader, found)
         return loader
 

@@ -1,7 +1,10 @@
 """Files that are written as a whole or not at all: beside, under a name of their own, and renamed at the end."""
 
 import os
+import signal
 import stat
+import sys
+import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,14 +37,29 @@ def written_whole(path: str | os.PathLike) -> Iterator[str]:
     folder, name = os.path.split(target)
     part = os.path.join(folder, f"{name[:_KEPT_OF_NAME]}.{uuid.uuid4().hex[:16]}.part")
     mode = _mode(target)
+    with _ending_in_order():
+        try:
+            yield part
+            _to_disk(part, mode)
+            os.replace(part, target)
+            _sync_folder(folder)
+        finally:
+            if os.path.exists(part):
+                os.remove(part)
+
+
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """Within, SIGTERM ends the program by SystemExit, where it would have ended it at once and left half a file."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
-        yield part
-        _to_disk(part, mode)
-        os.replace(part, target)
-        _sync_folder(folder)
+        yield
     finally:
-        if os.path.exists(part):
-            os.remove(part)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager

@@ -127,13 +127,15 @@ def change(
         return answers
     if answer_side in (None, prediction_side):
         texts, numbers = _number(map(prediction_side, answers.texts), len(answers.texts))
-        return answers._replace(texts=texts, predictions=numbers[answers.predictions],
-                                references=numbers[answers.references])  # fmt: skip
+        return answers._replace(
+            texts=texts, predictions=numbers[answers.predictions], references=numbers[answers.references]
+        )
     predicted, of_question = _used(answers.predictions, len(answers.texts))
     both = chain((prediction_side(answers.texts[i]) for i in predicted.tolist()), map(answer_side, answers.texts))
     texts, numbers = _number(both, len(predicted) + len(answers.texts))
-    return answers._replace(texts=texts, predictions=numbers[of_question],
-                            references=numbers[len(predicted) :][answers.references])  # fmt: skip
+    return answers._replace(
+        texts=texts, predictions=numbers[of_question], references=numbers[len(predicted) :][answers.references]
+    )
 
 
 def change_texts(texts: list[str], *sides: Callable[[str], str]) -> list[np.ndarray]:

@@ -33,22 +33,29 @@ class VqaAccuracyPage(Page):
         ["no", "yes | yes | yes | yes | yes | yes | yes | yes | no | no", "yes/no"],
         ["Black.", "black | black | black | black | black | black | black | black | black | black", "other"],
         ["two", "2 | 2 | 2 | 2 | 2 | 2 | 3 | 3 | 2 | 2", "number"],
-        ["It is an umbrella.", "umbrella | umbrella | umbrella | umbrella | parasol | umbrella | umbrella | umbrella "
-                               "| umbrella | umbrella", "other"],
-    )  # fmt: skip
+        [
+            "It is an umbrella.",
+            "umbrella | umbrella | umbrella | umbrella | parasol | umbrella | umbrella | umbrella "
+            "| umbrella | umbrella",
+            "other",
+        ],
+    )
     uploads = (
         Upload("Results: [{question_id, answer}, ...]", (".json",)),
         Upload("Annotations: {annotations: [{question_id, answers, ...}]}", (".json",)),
         Upload("Questions (may be left out)", (".json",)),
     )
     options = (
-        Option("normalization", "None: the preset's, or official",
-               (None, "official", "official-2017", "always", "evalai", "prediction-only", "none")),
+        Option(
+            "normalization",
+            "None: the preset's, or official",
+            (None, "official", "official-2017", "always", "evalai", "prediction-only", "none"),
+        ),
         Option("formula", "None: the preset's, or leave-one-out", (None, "leave-one-out", "min3", "exact")),
         Option("preset", "of a data set", (None, "vqav2", "textvqa", "vizwiz", "okvqa", "aokvqa", "gqa")),
         Option("measure", "what is measured", ("vqa_accuracy", "anls", "relaxed_accuracy")),
         Option("stem", "Porter stems on both sides, for OK-VQA"),
-    )  # fmt: skip
+    )
     keys = ("predictions", "references", "question_types", "answer_types")
     bounds = OF_ANSWERS
 

@@ -26,7 +26,7 @@ def lost_to_style(answers: Answers, accuracy: np.ndarray, protocol: Protocol) ->
 
     Args:
         answers: Predictions and references, numbered.
-        accuracy: (questions,) what `scoring.answer_statistics` found.
+        accuracy: (questions,) of `Scorer.statistics`.
         protocol: How it was found.
 
     Returns:

@@ -51,8 +51,10 @@ def check_answers(predictions, references) -> tuple[list, list[list]]:
     kind = int if is_id(predictions[0]) else str
     if isinstance(predictions[0], list | tuple):
         single = [group[0] if len(group) == 1 else group for group in references]
-        raise TypeError(f"predictions[0] is {describe(predictions[0])}, expected str or int, one answer per "
-                        f"question{looks_swapped(single)}")  # fmt: skip
+        raise TypeError(
+            f"predictions[0] is {describe(predictions[0])}, expected str or int, one answer per "
+            f"question{looks_swapped(single)}"
+        )
     predictions = _items(predictions, kind, "predictions[{}]")
     groups = [_items(_answers(group, i), kind, f"references[{i}][{{}}]") for i, group in enumerate(references)]
     return predictions, groups
@@ -127,6 +129,7 @@ def _answers(group: list, number: int) -> list:
     """Answers of one question, taken out of their annotation dicts where they are in some."""
     for i, item in enumerate(group):
         if isinstance(item, dict) and "answer" not in item:
-            raise TypeError(f"references[{number}][{i}] is a dict with the keys {list(item)}, expected 'answer' among "
-                            "them")  # fmt: skip
+            raise TypeError(
+                f"references[{number}][{i}] is a dict with the keys {list(item)}, expected 'answer' among them"
+            )
     return [item["answer"] if isinstance(item, dict) else item for item in group]

@@ -7,55 +7,142 @@ stands in protocols.py, the normalisers in normalizer.py, the other two measures
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from ._shared import mean
+from ._shared import BaseScorer, Found, counts_of, mean
 from .answers import Answers, agrees, answer_blocks, change, per_question, questions, same
 from .diagnosis import lost_to_style
-from .inputs import group_answers, is_id
+from .inputs import check_answers, check_labels, group_answers, is_id
 from .measures import ANLS_THRESHOLD, TOLERANCE, anls, collapsed, relaxed_accuracy
 from .protocols import ENOUGH, Protocol, accuracy_of_matches, compared, resolve_protocol
 
 _OTHER_MEASURES = {"anls": anls, "relaxed_accuracy": relaxed_accuracy}
 
 
-def sample_statistics(
-    predictions: Sequence,
-    references: Sequence,
-    normalization: str | None = None,
-    formula: str | None = None,
-    preset: str | None = None,
-    stem: bool | Callable[[str], str] | None = False,
-    measure: str = "vqa_accuracy",
-) -> dict[str, np.ndarray]:
-    """The accuracy of each question.
+@dataclass(frozen=True)
+class Scorer(BaseScorer):
+    """VQA accuracy with its options.
 
-    Args:
-        predictions: One answer per question, str or int (an answer's id).
-        references: The answers of each question, see `inputs.check_answers`.
+    Attributes:
         normalization: "official" (default), "official-2017", "always", "evalai", "prediction-only" or "none".
         formula: "leave-one-out" (default), "min3" or "exact" (default of integer ids).
         preset: "vqav2", "textvqa", "vizwiz", "okvqa", "aokvqa" or "gqa": sets the two above where they are None.
         stem: True maps the words of predictions and answers, as they are compared, to Porter stems: for OK-VQA, whose
             answers are stems. A callable changes every prediction before it is normalised. False does neither.
         measure: "vqa_accuracy", "anls" or "relaxed_accuracy".
+        ids: Answers are integer ids; `of` says it, and no caller of `compute`.
+    """
 
-    Returns:
-        `accuracy` (questions,), or `anls` or `relaxed_accuracy`; 0..1.
+    normalization: str | None = None
+    formula: str | None = None
+    preset: str | None = None
+    stem: bool | Callable[[str], str] | None = False
+    measure: str = "vqa_accuracy"
+    ids: bool = False
+
+    NAME = "vqa_accuracy"
+    NOT_OPTIONS = ("ids",)
+
+    def protocol(self) -> Protocol:
+        """How a score is made.
+
+        Raises:
+            ValueError: A name is unknown, or options do not go together.
+        """
+        return resolve_protocol(self.normalization, self.formula, self.preset, self.measure, self.ids, self.stem)
+
+    def check(self):
+        self.protocol()
+
+    def read(self, predictions, references):
+        return check_answers(predictions, references)
+
+    def of(self, are_ids):
+        return self.replace(ids=are_ids)
+
+    def find(self, predictions, references, encoder=None, details=False, answer_types=None, question_types=None):
+        """Accuracies, the mean of each type and, of texts, why answers scored 0.
+
+        Args:
+            predictions, references: What `inputs.group_answers` returned.
+            encoder: None; answers have nothing in common that is worth keeping.
+            details: Adds `prediction` to the samples, as it was compared.
+            answer_types, question_types: One str per question; None.
+        """
+        types = {"per_answer_type": answer_types, "per_question_type": question_types}
+        types = {key: check_labels(labels, len(predictions), f"{key[4:]}s") for key, labels in types.items()}
+        with_styles = self.measure == "vqa_accuracy" and not self.ids
+        found = evaluate_answers(predictions, references, self.protocol(), with_styles, details)
+        given = {key: labels for key, labels in types.items() if labels is not None}
+        results = {key: score_by_label(found.statistics, labels) for key, labels in given.items()}
+        if with_styles:
+            results["lost_to_style"] = found.lost_to_style
+        samples = {"prediction": found.compared} if details else {}
+        return Found(found.statistics, counts_of(references), results, samples)
+
+    def statistics(self, predictions, references, encoder=None):
+        """The accuracy of each question.
+
+        Args:
+            predictions: One answer per question, str or int (an answer's id).
+            references: The answers of each question, see `inputs.check_answers`.
+            encoder: None.
+
+        Returns:
+            `accuracy` (questions,), or `anls` or `relaxed_accuracy`; 0..1.
+
+        Raises:
+            ValueError: A name is unknown, or options do not go together.
+            TypeError: An item is of the wrong type.
+        """
+        return evaluate_answers(predictions, references, self.protocol()).statistics
+
+    def score(self, statistics, weights=None):
+        return score(statistics, weights)
+
+    def samples(self, statistics):
+        return sample_scores(statistics)
+
+    def settings(self):
+        """A preset is written as what it sets."""
+        protocol, stem = self.protocol(), self.stem
+        return self.measure, {
+            "norm": "ids" if self.ids else protocol.normalization,
+            "formula": protocol.formula,
+            "threshold": ANLS_THRESHOLD if self.measure == "anls" else None,
+            "tolerance": TOLERANCE if self.measure == "relaxed_accuracy" else None,
+            "stem": _name_of(stem) if callable(stem) else bool(stem),
+        }
+
+    def check_set(self, found):
+        check_ceiling(found.num_references, self.protocol())
+
+
+def sample_statistics(
+    predictions: Sequence, references: Sequence, *options, encoder=None, **named_options
+) -> dict[str, np.ndarray]:
+    """What `Scorer(...)` finds: the accuracy of each question.
+
+    Args:
+        predictions, references, encoder: See `Scorer.statistics`.
+        options, named_options: See `Scorer`.
 
     Raises:
-        ValueError: A name is unknown, options do not go together, or every question has a single answer and no formula
-            was named (all would score 0).
+        ValueError: As `Scorer.statistics`; or every question has a single answer and no formula was named (all would
+            score 0).
         TypeError: An item is of the wrong type.
 
     >>> sample_statistics(["yes", "no"], [["yes"] * 8 + ["no"] * 2] * 2)["accuracy"].round(6).tolist()
     [1.0, 0.6]
     """
     predictions, references = group_answers(predictions, references)
-    protocol = resolve_protocol(normalization, formula, preset, measure, is_id(predictions[0]), stem)
-    return evaluate_answers(predictions, references, protocol).statistics
+    scorer = Scorer(*options, **named_options).of(is_id(predictions[0]))
+    found = Found(scorer.statistics(predictions, references), counts_of(references))
+    scorer.check_set(found)
+    return found.statistics
 
 
 class Evaluation(NamedTuple):
@@ -103,7 +190,6 @@ def evaluate_answers(
         if with_compared:
             shown = list(map(collapsed, block.texts)) if protocol.measure == "anls" else block.texts
             texts += [shown[i] for i in block.predictions.tolist()]
-    check_ceiling(np.fromiter(map(len, references), np.intp, len(references)), protocol)
     statistics = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
     return Evaluation(statistics, dict(styles), texts)
 
@@ -204,29 +290,6 @@ def score_by_label(statistics: dict[str, np.ndarray], labels: Sequence[str]) -> 
     sums, counts = np.bincount(of_label, values), np.bincount(of_label)
     rows = zip(names.tolist(), sums.tolist(), counts.tolist())
     return {name: {"value": total / count, "count": count} for name, total, count in rows}
-
-
-def signature_settings(
-    normalization: str | None = None,
-    formula: str | None = None,
-    preset: str | None = None,
-    stem: bool | Callable[[str], str] | None = False,
-    measure: str = "vqa_accuracy",
-    ids: bool = False,
-) -> tuple[str, dict]:
-    """Name and settings for a signature; a preset is written as what it sets.
-
-    >>> signature_settings(preset="aokvqa")
-    ('vqa_accuracy', {'norm': 'none', 'formula': 'min3', 'threshold': None, 'tolerance': None, 'stem': False})
-    """
-    protocol = resolve_protocol(normalization, formula, preset, measure, ids, stem)
-    return measure, {
-        "norm": "ids" if ids else protocol.normalization,
-        "formula": protocol.formula,
-        "threshold": ANLS_THRESHOLD if measure == "anls" else None,
-        "tolerance": TOLERANCE if measure == "relaxed_accuracy" else None,
-        "stem": bool(stem) if not callable(stem) else _name_of(stem),
-    }
 
 
 def _name_of(stem: Callable) -> str:

@@ -16,17 +16,17 @@
 import datasets
 import evaluate
 
-from ._shared import Checked, features_of
+from ._shared import Asked, Checked, features_of
 from .answers import number_answers
 from .diagnosis import lost_to_style
-from .inputs import check_answers, check_labels, group_answers, is_id
+from .inputs import check_answers, group_answers, is_id
 from .measures import anls
 from .normalizer import official
 from .protocols import resolve_protocol
-from .scoring import evaluate_answers, sample_scores, score, score_by_label, signature_settings
+from .scoring import Scorer
 
 # The loader copies only the siblings that this script imports, also those that only the others use.
-_SIBLINGS = (number_answers, lost_to_style, anls, official)
+_SIBLINGS = (number_answers, lost_to_style, anls, official, resolve_protocol)
 
 _CITATION = """\
 @inproceedings{antol2015vqa,
@@ -90,6 +90,8 @@ Examples:
 class VqaAccuracy(Checked, evaluate.Metric):
     """The evaluate module; what VQA accuracy is stands in scoring.py."""
 
+    _scorer = Scorer
+
     def _info(self):
         text, answer_id = datasets.Value("string"), datasets.Value("int64")
         return evaluate.MetricInfo(
@@ -107,9 +109,6 @@ class VqaAccuracy(Checked, evaluate.Metric):
 
     def _stored(self, predictions, references):
         return check_answers(predictions, references)
-
-    def _signature(self, **options):
-        return signature_settings(**options)
 
     def _compute(
         self,
@@ -130,21 +129,8 @@ class VqaAccuracy(Checked, evaluate.Metric):
         by=None,
     ):
         predictions, references = group_answers(predictions, references)
-        ids = is_id(predictions[0])
-        protocol = resolve_protocol(normalization, formula, preset, measure, ids, stem)
-        answer_types = check_labels(answer_types, len(predictions), "answer_types")
-        question_types = check_labels(question_types, len(predictions), "question_types")
-        with_styles = measure == "vqa_accuracy" and not ids
-        found = evaluate_answers(predictions, references, protocol, with_styles, per_sample)
-        asked = (per_sample, confidence_level, n_resamples, seed, clusters, by)
-        results = self._report(found.statistics, score, sample_scores, *asked)
-        for key, labels in (("per_answer_type", answer_types), ("per_question_type", question_types)):
-            if labels is not None:
-                results[key] = score_by_label(found.statistics, labels)
-        if with_styles:
-            results["lost_to_style"] = found.lost_to_style
-        if per_sample:
-            results["per_sample"] = {**results.pop("per_sample"), "prediction": found.compared}
-        options = {"normalization": normalization, "formula": formula, "preset": preset, "stem": stem}
-        self._sign(references, **options, measure=measure, ids=ids)
-        return results
+        scorer = Scorer(normalization, formula, preset, stem, measure, is_id(predictions[0]))
+        asked = Asked(per_sample, confidence_level, n_resamples, seed, clusters, by)
+        types = {"answer_types": answer_types, "question_types": question_types}
+        found = scorer.find(predictions, references, details=per_sample is True, **types)
+        return self._scored(scorer, found, asked)

@@ -60,8 +60,12 @@ def measure_nouns(texts: list[str]) -> list[str]:
     rows = ("nltk", wall, cpu), ("this repository", our_wall, our_cpu)
     lines = ["| nouns of 1,000 paragraphs | wall s | CPU s | texts/s of CPU |", "|---|---|---|---|"]
     lines += [f"| {name} | {w:.2f} | {c:.2f} | {len(texts) / c:,.0f} |" for name, w, c in rows]
-    return [*lines, "", f"{wall / our_wall:.1f} times as fast by wall time, {cpu / our_cpu:.1f} by CPU time; "
-                        "equal sets.", ""]
+    return [
+        *lines,
+        "",
+        f"{wall / our_wall:.1f} times as fast by wall time, {cpu / our_cpu:.1f} by CPU time; equal sets.",
+        "",
+    ]
 
 
 def measure_straight(pairs, tokenizer, model) -> tuple[np.ndarray, float, float]:
@@ -86,9 +90,18 @@ def measure_ours(pairs, parts, straight) -> str:
     shared = min(len(scores), len(pairs))
     difference = np.abs(statistics["entity_score"][:shared] - scores[:shared]).max()
     size = len(pairs)
-    cells = [f"{size:,}", str(parts[1].dtype).removeprefix("torch."), f"{len(unique):,}", f"{wall:.1f}", f"{cpu:.1f}",
-             f"{size / wall:.1f}", f"{straight_wall * size / wall:.1f}", f"{straight_cpu * size / cpu:.1f}",
-             f"{difference:.1e}", f"{size / again:,.0f}"]
+    cells = [
+        f"{size:,}",
+        str(parts[1].dtype).removeprefix("torch."),
+        f"{len(unique):,}",
+        f"{wall:.1f}",
+        f"{cpu:.1f}",
+        f"{size / wall:.1f}",
+        f"{straight_wall * size / wall:.1f}",
+        f"{straight_cpu * size / cpu:.1f}",
+        f"{difference:.1e}",
+        f"{size / again:,.0f}",
+    ]
     return f"| {' | '.join(cells)} |"
 
 
@@ -106,8 +119,11 @@ def report(options: argparse.Namespace, folder: Path) -> str:
     tokenizer, model = AutoTokenizer.from_pretrained(path), T5EncoderModel.from_pretrained(path).eval()
     model = model.to(options.device)
     pairs = list(zip(paragraphs(max(options.sizes), rng), paragraphs(max(options.sizes), rng)))
-    entities(["a man"]), nltk.pos_tag(nltk.word_tokenize("a man")), model.encoder(input_ids=torch.ones(8, 8).long()
-                                                                                  .to(options.device))
+    (
+        entities(["a man"]),
+        nltk.pos_tag(nltk.word_tokenize("a man")),
+        model.encoder(input_ids=torch.ones(8, 8).long().to(options.device)),
+    )
     load = ", ".join(f"{value:.2f}" for value in os.getloadavg())
     straight = measure_straight(pairs[: options.straight], tokenizer, model)
     lines = [

@@ -1,6 +1,6 @@
 """What the bootstrap and randomization keep of their promises on few samples, by simulation.
 
-`python -m tests.benchmarks.bench_few_samples [--sets 20000]` prints the table of the README in about a minute.
+`python -m tests.benchmarks.bench_few_samples [--sets 20000]` prints the table of docs/comparing.md in about a minute.
 """
 
 import argparse
@@ -90,8 +90,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", type=int, default=20_000)
     sets = parser.parse_args().sets
-    print("| samples | bootstrap: scores | answers | randomization: scores | answers | "
-          "interval: scores | rate of 10 % | skewed scores |")  # fmt: skip
+    print(
+        "| samples | bootstrap: scores | answers | randomization: scores | answers | "
+        "interval: scores | rate of 10 % | skewed scores |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     for samples in SIZES:
         print(f"| {samples} | {' | '.join(f'{value:.0f}' for value in row(samples, sets))} |", flush=True)

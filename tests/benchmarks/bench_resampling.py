@@ -70,8 +70,11 @@ def main() -> None:
     for name, (score, one) in first.items():
         pair = one, second[name][1]
         for kind, clusters in (("samples", None), ("clusters", labels)):
-            for function, given in ((confidence_interval, pair[:1]), (paired_bootstrap, pair),
-                                    (approximate_randomization, pair)):  # fmt: skip
+            for function, given in (
+                (confidence_interval, pair[:1]),
+                (paired_bootstrap, pair),
+                (approximate_randomization, pair),
+            ):
                 cells = measure(function, score, *given, clusters=clusters)
                 print(f"| {name} | {function.__name__} | {kind} | {cells} |", flush=True)
 

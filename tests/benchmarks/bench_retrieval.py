@@ -193,9 +193,16 @@ def measure(name: str, shape: tuple[int, int, int], rounds: int) -> dict:
     part, runs = output["part"], output["runs"]
     wall, cpu, memory, value = zip(*(run["contender"] for run in runs))
     ratios = [run["contender"][0] / part / run["product"][0] for run in runs]
-    result = {"wall": statistics.median(wall) / part, "cpu": statistics.median(cpu) / part, "memory": max(memory),
-              "ratio": statistics.median(ratios), "ratios": ratios, "value": value[0], "part": part,
-              "product": statistics.median(run["product"][0] for run in runs)}  # fmt: skip
+    result = {
+        "wall": statistics.median(wall) / part,
+        "cpu": statistics.median(cpu) / part,
+        "memory": max(memory),
+        "ratio": statistics.median(ratios),
+        "ratios": ratios,
+        "value": value[0],
+        "part": part,
+        "product": statistics.median(run["product"][0] for run in runs),
+    }
     print(name, result, file=sys.stderr, flush=True)
     return result
 
@@ -203,17 +210,26 @@ def measure(name: str, shape: tuple[int, int, int], rounds: int) -> dict:
 def table(results: dict[str, dict]) -> list[str]:
     """COCO's size as a Markdown table."""
     own = results["this repository"]
-    lines = ["| contender | sum of R@K | wall s | CPU s | peak MB | wall / product | of each round | / ours |",
-             "|---|---|---|---|---|---|---|---|"]  # fmt: skip
+    lines = [
+        "| contender | sum of R@K | wall s | CPU s | peak MB | wall / product | of each round | / ours |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for name, result in results.items():
         if "error" in result:
             lines.append(f"| {name} | {result['error']} | | | | | | |")
             continue
         whole = result["part"] == 1
         rounds = ", ".join(f"{ratio:.2f}" for ratio in result["ratios"])
-        cells = [name, f"{result['value']:.4f}" if whole else "(a part)", f"{result['wall']:.1f}",
-                 f"{result['cpu']:.1f}", f"{result['memory'] / 1e6:.0f}", f"{result['ratio']:.2f}", rounds,
-                 f"{result['ratio'] / own['ratio']:.1f}"]  # fmt: skip
+        cells = [
+            name,
+            f"{result['value']:.4f}" if whole else "(a part)",
+            f"{result['wall']:.1f}",
+            f"{result['cpu']:.1f}",
+            f"{result['memory'] / 1e6:.0f}",
+            f"{result['ratio']:.2f}",
+            rounds,
+            f"{result['ratio'] / own['ratio']:.1f}",
+        ]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -244,8 +260,10 @@ def report(results: dict[str, dict], huge: dict[int, dict], rounds: int, load: s
     ]
     for images, result in huge.items():
         whole = " | ".join(f"{result[key] * 100_000 / images:.0f}" for key in ("wall", "product"))
-        lines.append(f"| {images:,} | {result['wall']:.1f} | {result['product']:.1f} | {result['ratio']:.2f} | "
-                     f"{result['memory'] / 1e6:.0f} | {whole} |")  # fmt: skip
+        lines.append(
+            f"| {images:,} | {result['wall']:.1f} | {result['product']:.1f} | {result['ratio']:.2f} | "
+            f"{result['memory'] / 1e6:.0f} | {whole} |"
+        )
     return "\n".join(lines)
 
 

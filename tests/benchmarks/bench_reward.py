@@ -138,8 +138,10 @@ def table_of(ways: dict, batches: list[Batch], rounds: int) -> list[str]:
     for name, found in times.items():
         walls, cpus = zip(*found)
         median = statistics.median(walls)
-        rows.append(f"| {name} | {1e3 * median:.1f} | {1e3 * min(walls):.1f} | {1e3 * statistics.median(cpus):.1f} | "
-                    f"{median / ours:.1f} |")  # fmt: skip
+        rows.append(
+            f"| {name} | {1e3 * median:.1f} | {1e3 * min(walls):.1f} | {1e3 * statistics.median(cpus):.1f} | "
+            f"{median / ours:.1f} |"
+        )
     return rows
 
 

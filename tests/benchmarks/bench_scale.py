@@ -144,10 +144,22 @@ def measure_one(metric: str, engine: str | None, num_workers: int, folder: Path)
     """One run in a new process: wall and CPU seconds, memory of all processes, and of the largest worker."""
     with tempfile.TemporaryDirectory() as details:
         path = f"{details}/details.json"
-        command = [sys.executable, "-m", "tests.benchmarks.bench_scale", "--contender", metric, str(engine),
-                   str(num_workers), str(folder)]  # fmt: skip
-        environment = {"BENCH_DETAILS": path, "HF_DATASETS_DISABLE_PROGRESS_BARS": "1", "RAY_USAGE_STATS_ENABLED": "0",
-                       "OMP_NUM_THREADS": "1"}  # fmt: skip
+        command = [
+            sys.executable,
+            "-m",
+            "tests.benchmarks.bench_scale",
+            "--contender",
+            metric,
+            str(engine),
+            str(num_workers),
+            str(folder),
+        ]
+        environment = {
+            "BENCH_DETAILS": path,
+            "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "OMP_NUM_THREADS": "1",
+        }
         result = measure(command, environment)
         if "error" in result:
             raise RuntimeError(f"{metric} on {engine}: {result['error']}")
@@ -156,8 +168,10 @@ def measure_one(metric: str, engine: str | None, num_workers: int, folder: Path)
 
 def table_of_runs(size: int, folder: Path) -> list[str]:
     """Every metric on every engine, as lines of a table."""
-    lines = ["| metric | where | score | wall s | CPU s | captions/s | all processes MB | largest worker MB |",
-             "|---|---|---|---|---|---|---|---|"]  # fmt: skip
+    lines = [
+        "| metric | where | score | wall s | CPU s | captions/s | all processes MB | largest worker MB |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     notes = []
     for metric in METRICS:
         for name, engine, number in ENGINES:
@@ -165,15 +179,19 @@ def table_of_runs(size: int, folder: Path) -> list[str]:
             found = measure_one(metric, engine, number, folder)
             speed = size * (NUM_REFERENCES + 1) / found["wall"]
             worker = f"{found['worker'] / 1e6:,.0f}" if engine else "-"
-            lines.append(f"| {metric} | {name} | {found['score']:.9f} | {found['wall']:.1f} | {found['cpu']:.1f} | "
-                         f"{speed:,.0f} | {found['memory'] / 1e6:,.0f} | {worker} |")  # fmt: skip
+            lines.append(
+                f"| {metric} | {name} | {found['score']:.9f} | {found['wall']:.1f} | {found['cpu']:.1f} | "
+                f"{speed:,.0f} | {found['memory'] / 1e6:,.0f} | {worker} |"
+            )
             print(lines[-1], f"load {load:.1f}", found, file=sys.stderr, flush=True)
             if engine is None:
                 per_core = size * (NUM_REFERENCES + 1) / found["cpu"]
                 size_of = f"; table of {found['table'] / 1e6:.0f} MB and {found['words']:,} words"
                 table = size_of if found["table"] else ""
-                notes.append(f"- {metric} in one process: {per_core:,.0f} captions per second of CPU time; "
-                             f"{found['results'] / 1e6:,.0f} MB of files of shards{table}; load at start {load:.1f}.")
+                notes.append(
+                    f"- {metric} in one process: {per_core:,.0f} captions per second of CPU time; "
+                    f"{found['results'] / 1e6:,.0f} MB of files of shards{table}; load at start {load:.1f}."
+                )
     return [*lines, "", *notes]
 
 

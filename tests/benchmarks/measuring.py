@@ -129,9 +129,12 @@ def measure(command: list[str], environment: dict[str, str] | None = None) -> di
         score, wall and cpu (seconds) and memory (bytes above what was resident before), or error.
     """
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", **(environment or {})}
-    with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
-    ) as process:
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as process,
+    ):
         peaks = [0]
 
         def watch():

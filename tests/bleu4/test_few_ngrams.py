@@ -29,8 +29,12 @@ def statistics(draw, orders=5):
         most = draw(st.integers(0, orders))
         rows.append((length, totals, [draw(st.integers(0, t)) if k < most else 0 for k, t in enumerate(totals)]))
     lengths, totals, matches = map(np.array, zip(*rows))
-    return {"matches": matches, "totals": totals, "candidate_length": lengths,
-            "reference_length": draw(st.just(lengths) | st.just(lengths + 3))}  # fmt: skip
+    return {
+        "matches": matches,
+        "totals": totals,
+        "candidate_length": lengths,
+        "reference_length": draw(st.just(lengths) | st.just(lengths + 3)),
+    }
 
 
 def check_orders(matches, totals, precisions, bleu):
@@ -105,20 +109,31 @@ def test_few_n_grams_are_named_once(smoothing, load_metric):
     assert few_ngrams.startswith("few n-grams for BLEU: 1 4-gram (0 in a reference) in all candidates (2); ")
 
 
-@pytest.mark.parametrize("predictions, references, options, expected", [
-    (["a red cat"], [["a red cat"]], {}, "0 4-grams (0 in a reference) in all candidates (1)"),
-    (["a red cat"], [["a red cat"]], {"effective_order": True}, None),
-    (["a cat on the mat"], [["a cat sits on a mat"]], {},
-     "3 3-grams (0 in a reference), 2 4-grams (0 in a reference)"),
-    # The score is 0 as was asked for, and says so.
-    (["a cat on the mat"], [["a cat sits on a mat"]], {"smoothing": False}, None),
-    (["a cat on the mat"], [["a cat sits on a mat"]], {"max_order": 2}, None),
-    (["x y z w v"], [["a cat sits on a mat"]], {}, None),
-    (["a cat sits on a mat"], [["a cat sits on a rug"]], {}, None),
-    (["a dog", "a dog", "a cat sits here"], [["a dog"], ["a dog"], ["a cat sits here"]], {},
-     "2 3-grams (2 in a reference), 1 4-gram (1 in a reference) in all candidates (3)"),
-    (["", ""], [["a"], ["b"]], {}, None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "predictions, references, options, expected",
+    [
+        (["a red cat"], [["a red cat"]], {}, "0 4-grams (0 in a reference) in all candidates (1)"),
+        (["a red cat"], [["a red cat"]], {"effective_order": True}, None),
+        (
+            ["a cat on the mat"],
+            [["a cat sits on a mat"]],
+            {},
+            "3 3-grams (0 in a reference), 2 4-grams (0 in a reference)",
+        ),
+        # The score is 0 as was asked for, and says so.
+        (["a cat on the mat"], [["a cat sits on a mat"]], {"smoothing": False}, None),
+        (["a cat on the mat"], [["a cat sits on a mat"]], {"max_order": 2}, None),
+        (["x y z w v"], [["a cat sits on a mat"]], {}, None),
+        (["a cat sits on a mat"], [["a cat sits on a rug"]], {}, None),
+        (
+            ["a dog", "a dog", "a cat sits here"],
+            [["a dog"], ["a dog"], ["a cat sits here"]],
+            {},
+            "2 3-grams (2 in a reference), 1 4-gram (1 in a reference) in all candidates (3)",
+        ),
+        (["", ""], [["a"], ["b"]], {}, None),
+    ],
+)
 def test_what_is_warned_of(predictions, references, options, expected, load_metric):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -74,7 +74,7 @@ corpora = st.lists(samples, min_size=1, max_size=4)
 
 def statistics_of(corpus, max_order=4):
     texts = [(" ".join(candidate), [" ".join(r) for r in group]) for candidate, group in corpus]
-    return sample_statistics(*zip(*texts), max_order, "whitespace")
+    return sample_statistics(*zip(*texts), max_order=max_order, tokenizer="whitespace")
 
 
 @settings(max_examples=60, deadline=None)
@@ -149,8 +149,11 @@ def test_a_sample_scores_as_sacrebleu_scores_it_with_effective_order(smoothing, 
 long_captions = st.lists(st.sampled_from("abc"), min_size=4, max_size=9)
 long_samples = st.tuples(long_captions, st.lists(long_captions, min_size=1, max_size=3))
 long_corpora = st.lists(long_samples, min_size=1, max_size=4)
-NLTK = [("epsilon", SmoothingFunction().method1), ("add-k", SmoothingFunction().method2),
-        ("exp", SmoothingFunction().method3)]
+NLTK = [
+    ("epsilon", SmoothingFunction().method1),
+    ("add-k", SmoothingFunction().method2),
+    ("exp", SmoothingFunction().method3),
+]
 
 
 @pytest.mark.parametrize("smoothing, method", NLTK, ids=[smoothing for smoothing, _ in NLTK])
@@ -204,8 +207,11 @@ OWN_PREDICTIONS = [
     "a a a kite kite",
 ]
 OWN_REFERENCES = [
-    ["a red kite is flying over a beach", "a kite above the sand on a windy day",
-     "someone flies a red kite over the beach"],
+    [
+        "a red kite is flying over a beach",
+        "a kite above the sand on a windy day",
+        "someone flies a red kite over the beach",
+    ],
     ["two boys are playing chess in the garden", "two kids play a board game outside"],
     ["an old clock hangs on the wall"],
     ["a brown dog sleeps on the rug", "a dog", "the dog lies on a red rug"],
@@ -216,8 +222,14 @@ OWN_REFERENCES = [
 ]
 OWN_CORPUS = [0.777931839114712, 0.6782455455037855, 0.5651162225456036, 0.46824095750683653]
 OWN_BLEU4 = [
-    7.833126068387208e-05, 1.1362193660894362e-08, 6.800874736195394e-05, 0.0009999999991250007,
-    0.9999999998413692, 0.00022313015995319128, 0.5208154730393285, 1.1362193658757192e-08,
+    7.833126068387208e-05,
+    1.1362193660894362e-08,
+    6.800874736195394e-05,
+    0.0009999999991250007,
+    0.9999999998413692,
+    0.00022313015995319128,
+    0.5208154730393285,
+    1.1362193658757192e-08,
 ]
 
 
@@ -231,8 +243,18 @@ def test_own_captions_score_as_pycocoevalcap_scored_them(load_metric):
 
 def test_metric_returns_what_its_card_lists_as_plain_numbers(load_metric):
     results = load_metric("bleu4").compute(predictions=OWN_PREDICTIONS, references=OWN_REFERENCES, per_sample=True)
-    assert list(results) == ["bleu4", "bleu1", "bleu2", "bleu3", "precisions", "brevity_penalty", "length_ratio",
-                             "translation_length", "reference_length", "per_sample"]
+    assert list(results) == [
+        "bleu4",
+        "bleu1",
+        "bleu2",
+        "bleu3",
+        "precisions",
+        "brevity_penalty",
+        "length_ratio",
+        "translation_length",
+        "reference_length",
+        "per_sample",
+    ]
     assert json.loads(json.dumps(results)) == results
     assert (results["translation_length"], results["reference_length"]) == (45, 51)
     assert results["length_ratio"] == pytest.approx(45 / 51)
@@ -260,17 +282,24 @@ def test_the_order_of_rows_and_references_does_not_matter(smoothing):
     statistics = sample_statistics(OWN_PREDICTIONS, OWN_REFERENCES)
     turned = sample_statistics(OWN_PREDICTIONS[::-1], [group[::-1] for group in OWN_REFERENCES[::-1]])
     assert score(turned, smoothing) == score(statistics, smoothing)
-    np.testing.assert_array_equal(sample_scores(turned, smoothing)["bleu4"][::-1],
-                                  sample_scores(statistics, smoothing)["bleu4"])
+    np.testing.assert_array_equal(
+        sample_scores(turned, smoothing)["bleu4"][::-1], sample_scores(statistics, smoothing)["bleu4"]
+    )
 
 
 def of_one(candidate, references, smoothing, effective_order=False, max_order=4):
-    statistics = sample_statistics([candidate], [references], max_order, "whitespace")
+    statistics = sample_statistics([candidate], [references], max_order=max_order, tokenizer="whitespace")
     return score(statistics, smoothing, effective_order)[f"bleu{max_order}"]
 
 
-ZERO_4GRAM = {True: 0.2737591, False: 0.0, "epsilon": 0.1106182, "add-k": 0.3308775, "exp": 0.2080114,
-              "coco": 1.1062e-8}
+ZERO_4GRAM = {
+    True: 0.2737591,
+    False: 0.0,
+    "epsilon": 0.1106182,
+    "add-k": 0.3308775,
+    "exp": 0.2080114,
+    "coco": 1.1062e-8,
+}
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS)

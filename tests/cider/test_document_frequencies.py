@@ -95,8 +95,19 @@ def test_a_gram_longer_than_n_is_in_no_image():
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("options", [{}, {"n": 2}, {"n": 6}, {"stem": True}, {"end_token": "<eos>"},
-                                     {"tokenizer": "ptb"}, {"tokenizer": "char"}, {"tokenizer": str.split}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"n": 2},
+        {"n": 6},
+        {"stem": True},
+        {"end_token": "<eos>"},
+        {"tokenizer": "ptb"},
+        {"tokenizer": "char"},
+        {"tokenizer": str.split},
+    ],
+)
 def test_a_table_of_the_references_scores_as_the_corpus_does(variant, options):
     table = table_of(REFERENCES, **options)
     expected = similarity(PREDICTIONS, REFERENCES, variant=variant, **options)
@@ -582,6 +593,7 @@ def test_a_missing_pickle_is_an_os_error():
 
 def test_sample_scores_of_a_table_are_on_the_scale():
     table = table_of(REFERENCES)
-    statistics = sample_statistics(["a red kite in the sky"], [["a red kite in the sky"]], tokenizer="whitespace",
-                                   document_frequencies=table)
+    statistics = sample_statistics(
+        ["a red kite in the sky"], [["a red kite in the sky"]], tokenizer="whitespace", document_frequencies=table
+    )
     assert sample_scores(statistics)["cider"] == pytest.approx([10.0], abs=1e-12)

@@ -38,12 +38,15 @@ def test_a_table_of_one_image_is_the_error_of_corpus(variant, load_metric, tmp_p
     assert results["cider"] == pytest.approx(5.0)
 
 
-@pytest.mark.parametrize("frequencies, wrong", [
-    ([3, 1, 1, 4, 1, 1, 1], "of order 1 is 4, expected 0 to num_images=3"),
-    ([3, 1, 1, -1, 1, 1, 1], "of order 1 is -1, expected 0 to num_images=3"),
-    # Made narrower this one would be 1.
-    ([3, 1, 1, (1 << 32) + 1, 1, 1, 1], "of order 1 is 4294967297, expected 0 to num_images=3"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "frequencies, wrong",
+    [
+        ([3, 1, 1, 4, 1, 1, 1], "of order 1 is 4, expected 0 to num_images=3"),
+        ([3, 1, 1, -1, 1, 1, 1], "of order 1 is -1, expected 0 to num_images=3"),
+        # Made narrower this one would be 1.
+        ([3, 1, 1, (1 << 32) + 1, 1, 1, 1], "of order 1 is 4294967297, expected 0 to num_images=3"),
+    ],
+)
 def test_frequencies_that_no_images_can_have(frequencies, wrong, tmp_path):
     assert len(TABLE.levels[0][0]) == len(frequencies)
     table = changed(frequencies_1=np.array(frequencies))
@@ -72,10 +75,13 @@ def test_a_wrong_number_of_images_does_not_pass(tmp_path):
         DocumentFrequencies.from_pickle(str(tmp_path / "df.p"), 40)
 
 
-@pytest.mark.parametrize("end_token, references, found", [
-    (1, REFERENCES, "int 1, expected str, as the captions are texts"),
-    ("<eos>", [[[1, 2]], [[3]]], "str '<eos>', expected int, as they are token ids"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "end_token, references, found",
+    [
+        (1, REFERENCES, "int 1, expected str, as the captions are texts"),
+        ("<eos>", [[[1, 2]], [[3]]], "str '<eos>', expected int, as they are token ids"),
+    ],
+)
 def test_an_end_token_that_no_caption_has(end_token, references, found, load_metric, tmp_path):
     cider, kind = load_metric("cider"), isinstance(references[0][0], str)
     predictions = [group[0] for group in references]

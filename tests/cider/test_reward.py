@@ -71,10 +71,17 @@ def test_equal_for_any_captions(corpus, samples, variant, n, stem):
     assert [abs(reward.scores([c], [r])[0] - w) < 1e-12 for c, r, w in zip(candidates, references, wanted)]
 
 
-@pytest.mark.parametrize("options", [
-    {"tokenizer": "char"}, {"tokenizer": "whitespace", "end_token": "<eos>"}, {"end_token": "<eos>", "stem": True},
-    {"tokenizer": str.split}, {"n": 2, "sigma": 3.0},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"tokenizer": "char"},
+        {"tokenizer": "whitespace", "end_token": "<eos>"},
+        {"end_token": "<eos>", "stem": True},
+        {"tokenizer": str.split},
+        {"n": 2, "sigma": 3.0},
+    ],
+    ids=str,
+)
 def test_equal_with_options(options):
     made = {key: value for key, value in options.items() if key != "sigma"}
     table = DocumentFrequencies.from_references(TRAINING, **made)
@@ -85,8 +92,11 @@ def test_equal_with_options(options):
 def test_a_saved_table_gives_the_same(tmp_path, load_metric):
     TABLE.save(tmp_path / "table.npz", final=True)
     wanted = expected(CANDIDATES, REFERENCES)
-    for reward in (CiderReward(str(tmp_path / "table.npz")), CiderReward(TABLE.to_dict()),
-                   load_metric("cider").reward(TABLE)):  # fmt: skip
+    for reward in (
+        CiderReward(str(tmp_path / "table.npz")),
+        CiderReward(TABLE.to_dict()),
+        load_metric("cider").reward(TABLE),
+    ):
         assert np.abs(reward.scores(CANDIDATES, REFERENCES) - wanted).max() < 1e-12
 
 
@@ -134,8 +144,9 @@ def test_many_tokens(monkeypatch):
     monkeypatch.setattr(module, "_MOST_TOKENS", 100)
     general = []
     original = CiderReward._general_similarity
-    monkeypatch.setattr(CiderReward, "_general_similarity",
-                        lambda self, *rows: general.append(len(rows[0])) or original(self, *rows))  # fmt: skip
+    monkeypatch.setattr(
+        CiderReward, "_general_similarity", lambda self, *rows: general.append(len(rows[0])) or original(self, *rows)
+    )
     reward = CiderReward(TABLE)
     for start in range(0, 1200, 40):
         # New words all the time: the numbering begins anew.
@@ -217,8 +228,10 @@ def test_the_call_of_trl():
     assert reward(prompts=["p", "p"], completions=CANDIDATES[:2], completion_ids=[[1], [2]], **beside) == wanted
     chats = [[{"role": "assistant", "content": text}] for text in CANDIDATES[:2]]
     assert reward(prompts=None, completions=chats, **beside) == wanted
-    parts = [[{"role": "user", "content": "?"}, {"role": "assistant", "content": [{"type": "text", "text": text}]}]
-             for text in CANDIDATES[:2]]  # fmt: skip
+    parts = [
+        [{"role": "user", "content": "?"}, {"role": "assistant", "content": [{"type": "text", "text": text}]}]
+        for text in CANDIDATES[:2]
+    ]
     assert reward(completions=parts, **beside) == wanted
 
 
@@ -248,8 +261,10 @@ def test_what_an_agent_says_is_the_assistants_text(messages, text):
 def test_rows_of_other_tasks_have_no_reward(gaps):
     reward, wanted = CiderReward(TABLE), expected(CANDIDATES[:3], REFERENCES[:3])
     references = [None if i in gaps else group for i, group in enumerate(REFERENCES[:3])]
-    found = reward(completions=[CANDIDATES[0], [{"role": "assistant", "content": CANDIDATES[1]}], CANDIDATES[2]],
-                   references=references)  # fmt: skip
+    found = reward(
+        completions=[CANDIDATES[0], [{"role": "assistant", "content": CANDIDATES[1]}], CANDIDATES[2]],
+        references=references,
+    )
     assert [value is None for value in found] == [i in gaps for i in range(3)]
     assert all(value is None or value == pytest.approx(wanted[i], abs=1e-12) for i, value in enumerate(found))
 
@@ -267,26 +282,37 @@ def test_pickled_for_another_process(tmp_path):
     kept = pickle.dumps(reward)
     assert len(kept) < 2 * len(pickle.dumps(TABLE)) + 1000
     (tmp_path / "reward.pickle").write_bytes(kept)
-    code = ("import pickle, sys, json; reward = pickle.load(open(sys.argv[1], 'rb'));"
-            "print(json.dumps(reward.scores(*json.load(sys.stdin)).tolist()))")  # fmt: skip
-    result = subprocess.run([sys.executable, "-c", code, str(tmp_path / "reward.pickle")], cwd=ROOT, text=True,
-                            input=json.dumps([CANDIDATES, REFERENCES]), capture_output=True, timeout=60)  # fmt: skip
+    code = (
+        "import pickle, sys, json; reward = pickle.load(open(sys.argv[1], 'rb'));"
+        "print(json.dumps(reward.scores(*json.load(sys.stdin)).tolist()))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "reward.pickle")],
+        cwd=ROOT,
+        text=True,
+        input=json.dumps([CANDIDATES, REFERENCES]),
+        capture_output=True,
+        timeout=60,
+    )
     assert json.loads(result.stdout) == wanted, result.stderr
 
 
 # Wrong calls
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"n": 3}, "were made with n=4, this call has n=3"),
-    ({"tokenizer": "13a"}, "tokenizer='ptb', this call has tokenizer='13a'"),
-    ({"tokenizer": "none"}, "tokenizer='ptb', this call has tokenizer='none'"),
-    ({"stem": True}, "stem=False, this call has stem=True"),
-    ({"end_token": "<eos>"}, "end_token=None, this call has end_token='<eos>'"),
-    ({"variant": "cider-d"}, "variant is 'cider-d'"),
-    ({"sigma": 0}, "sigma is 0"),
-    ({"cache_size": 0}, "cache_size is 0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"n": 3}, "were made with n=4, this call has n=3"),
+        ({"tokenizer": "13a"}, "tokenizer='ptb', this call has tokenizer='13a'"),
+        ({"tokenizer": "none"}, "tokenizer='ptb', this call has tokenizer='none'"),
+        ({"stem": True}, "stem=False, this call has stem=True"),
+        ({"end_token": "<eos>"}, "end_token=None, this call has end_token='<eos>'"),
+        ({"variant": "cider-d"}, "variant is 'cider-d'"),
+        ({"sigma": 0}, "sigma is 0"),
+        ({"cache_size": 0}, "cache_size is 0"),
+    ],
+)
 def test_a_table_made_otherwise(options, message, load_metric):
     for make in (CiderReward, load_metric("cider").reward):
         with pytest.raises(ValueError, match=message):
@@ -300,26 +326,48 @@ def test_no_table():
         CiderReward(3)
 
 
-@pytest.mark.parametrize("completions, references, error, message", [
-    (["a", 5], [["a"]] * 2, TypeError, r"completions\[1\] is int 5, expected str or a list of chat messages"),
-    ([[{"role": "assistant"}]], [["a"]], TypeError, r"last message in completions\[0\] is dict .* expected a content"),
-    (["a", [{"role": "user", "content": "b"}]], [["a"]] * 2, TypeError,
-     r"completions\[1\] has messages of \['user'\], expected one of 'assistant'"),
-    ([[{"role": "assistant", "content": ["a"]}]], [["a"]], TypeError, r"completions\[0\] is dict .* list of parts"),
-    (["a", ["b"]], [["a"]] * 2, TypeError, r"completions\[1\] is list \['b'\], expected str or a list of chat"),
-    (["a", None], [["a"], None], TypeError, r"completions\[1\] is None"),
-    (["a", "b"], [None], ValueError, "2 predictions and 1 references"),
-    (None, [["a"]], TypeError, "completions is None"),
-    (["a"], [["a"], ["b"]], ValueError, "1 predictions and 2 references"),
-    ([], [], ValueError, "is empty, expected at least one completion"),
-    (["a"] * 80, [["a"]] * 70 + [["b", 7]] + [["a"]] * 9, TypeError, r"references\[70\]\[1\] is int 7, expected str"),
-    (["a"] * 80, [["a"]] * 70 + [[]] + [["a"]] * 9, ValueError, r"references\[70\] is an empty list"),
-    (["a"] * 80, [["a"]] * 70 + [[["x"]]] + [["a"]] * 9, TypeError, r"references\[70\]\[0\] is list"),
-    (["a"] * 3, [["a"], None, [None]], TypeError, r"references\[2\]\[0\] is None"),
-    (["a"] * 3, [None, None, ["b", 7]], TypeError, r"references\[2\]\[1\] is int 7, expected str"),
-    (["a"] * 2, [["a"], [{}]], TypeError, r"references\[1\]\[0\] is dict"),
-    (["a"] * 2, [[[1, 2]]] * 2, TypeError, r"is list \[1, 2\], expected str with tokenizer=ptb"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "completions, references, error, message",
+    [
+        (["a", 5], [["a"]] * 2, TypeError, r"completions\[1\] is int 5, expected str or a list of chat messages"),
+        (
+            [[{"role": "assistant"}]],
+            [["a"]],
+            TypeError,
+            r"last message in completions\[0\] is dict .* expected a content",
+        ),
+        (
+            ["a", [{"role": "user", "content": "b"}]],
+            [["a"]] * 2,
+            TypeError,
+            r"completions\[1\] has messages of \['user'\], expected one of 'assistant'",
+        ),
+        (
+            [[{"role": "assistant", "content": ["a"]}]],
+            [["a"]],
+            TypeError,
+            r"completions\[0\] is dict .* list of parts",
+        ),
+        (["a", ["b"]], [["a"]] * 2, TypeError, r"completions\[1\] is list \['b'\], expected str or a list of chat"),
+        (["a", None], [["a"], None], TypeError, r"completions\[1\] is None"),
+        (["a", "b"], [None], ValueError, "2 predictions and 1 references"),
+        (None, [["a"]], TypeError, "completions is None"),
+        (["a"], [["a"], ["b"]], ValueError, "1 predictions and 2 references"),
+        ([], [], ValueError, "is empty, expected at least one completion"),
+        (
+            ["a"] * 80,
+            [["a"]] * 70 + [["b", 7]] + [["a"]] * 9,
+            TypeError,
+            r"references\[70\]\[1\] is int 7, expected str",
+        ),
+        (["a"] * 80, [["a"]] * 70 + [[]] + [["a"]] * 9, ValueError, r"references\[70\] is an empty list"),
+        (["a"] * 80, [["a"]] * 70 + [[["x"]]] + [["a"]] * 9, TypeError, r"references\[70\]\[0\] is list"),
+        (["a"] * 3, [["a"], None, [None]], TypeError, r"references\[2\]\[0\] is None"),
+        (["a"] * 3, [None, None, ["b", 7]], TypeError, r"references\[2\]\[1\] is int 7, expected str"),
+        (["a"] * 2, [["a"], [{}]], TypeError, r"references\[1\]\[0\] is dict"),
+        (["a"] * 2, [[[1, 2]]] * 2, TypeError, r"is list \[1, 2\], expected str with tokenizer=ptb"),
+    ],
+)
 def test_wrong_items_are_named(completions, references, error, message):
     reward = CiderReward(TABLE)
     reward(completions=["a"], references=[["a"]])

@@ -49,15 +49,20 @@ def oracle(predictions, references, variant="cider_d", n=4, sigma=6.0, end_token
         df = Counter(gram for group in groups for gram in set().union(*(grams_of(r, order) for r in group)))
 
         def vector(tokens, order=order, df=df):
-            return {gram: count * (math.log(len(groups)) - math.log(max(1, df[gram])))
-                    for gram, count in grams_of(tokens, order).items()}
+            return {
+                gram: count * (math.log(len(groups)) - math.log(max(1, df[gram])))
+                for gram, count in grams_of(tokens, order).items()
+            }
 
         for row, (candidate, group) in enumerate(zip(candidates, groups)):
             mine = vector(candidate)
             for reference in group:
                 theirs = vector(reference)
-                dot = sum((value if variant == "cider" else min(value, theirs[gram])) * theirs[gram]
-                          for gram, value in mine.items() if gram in theirs)
+                dot = sum(
+                    (value if variant == "cider" else min(value, theirs[gram])) * theirs[gram]
+                    for gram, value in mine.items()
+                    if gram in theirs
+                )
                 norms = [math.sqrt(sum(v * v for v in side.values())) for side in (mine, theirs)]
                 if all(norms):
                     penalty = penalty_of(variant, candidate, reference, sigma)
@@ -177,8 +182,11 @@ OWN_PREDICTIONS = [
     "a a a kite kite",
 ]
 OWN_REFERENCES = [
-    ["a red kite is flying over a beach", "a kite above the sand on a windy day",
-     "someone flies a red kite over the beach"],
+    [
+        "a red kite is flying over a beach",
+        "a kite above the sand on a windy day",
+        "someone flies a red kite over the beach",
+    ],
     ["two boys are playing chess in the garden", "two kids play a board game outside"],
     ["an old clock hangs on the wall"],
     ["a brown dog sleeps on the rug", "a dog", "the dog lies on a red rug"],
@@ -188,8 +196,14 @@ OWN_REFERENCES = [
     ["a kite in the sky", "a red kite over the beach"],
 ]
 OWN_SCORES = [
-    1.9333905596801382, 1.763459732623633, 3.7000657709362175, 2.280541060390727,
-    6.474107797260861, 1.183421814142911, 4.870835744672236, 0.8226284281491689,
+    1.9333905596801382,
+    1.763459732623633,
+    3.7000657709362175,
+    2.280541060390727,
+    6.474107797260861,
+    1.183421814142911,
+    4.870835744672236,
+    0.8226284281491689,
 ]
 
 
@@ -275,8 +289,10 @@ def test_a_duplicated_reference_weighs_twice(variant):
 def test_cider_d_clips_repeats_and_cider_does_not():
     references = [["kite in the sky"], ["dog on rug"]]
     predictions = ["kite kite kite kite", "dog on rug"]
-    plain, clipped = (sample_statistics(predictions, references, variant, n=1, sigma=1e9)["similarity"][0, 0]
-                      for variant in ("cider", "cider_d"))
+    plain, clipped = (
+        sample_statistics(predictions, references, variant, n=1, sigma=1e9)["similarity"][0, 0]
+        for variant in ("cider", "cider_d")
+    )
     assert plain == pytest.approx(0.5, abs=1e-12)
     assert clipped == pytest.approx(0.125, abs=1e-12)
 
@@ -301,8 +317,10 @@ def test_a_no_break_space_separates_words():
 @pytest.mark.parametrize("separator", ["\n", "\r", "\r\n", "\u2028", "\u2029", "\x0b", "\x0c", "\x85", "\x1c"])
 @pytest.mark.parametrize("tokenizer", ["ptb", "whitespace", "13a"])
 def test_a_line_break_inside_a_caption_changes_no_neighbour(separator, tokenizer):
-    rows = [["kite flies over sand", "dog on the rug", "clock hangs there"],
-            [["kite flies there"], ["dog on a rug", "the dog"], ["old clock hangs there"]]]
+    rows = [
+        ["kite flies over sand", "dog on the rug", "clock hangs there"],
+        [["kite flies there"], ["dog on a rug", "the dog"], ["old clock hangs there"]],
+    ]
     plain = scores_of(*rows, tokenizer=tokenizer)
     rows[0][0], rows[1][1][0] = f"kite flies{separator}over sand", f"dog on{separator}a rug"
     assert scores_of(*rows, tokenizer=tokenizer) == plain
@@ -331,10 +349,23 @@ def test_scale_only_scales():
 @pytest.mark.parametrize(
     "option, wrong",
     [
-        ("variant", "cider-d"), ("variant", "CIDEr"), ("variant", None), ("variant", ""),
-        ("n", 0), ("n", -1), ("n", True), ("n", 2.5), ("n", 4.0), ("n", "4"), ("n", None),
-        ("sigma", 0), ("sigma", -1.0), ("sigma", float("nan")),
-        ("scale", 0), ("scale", -10), ("scale", float("nan")),
+        ("variant", "cider-d"),
+        ("variant", "CIDEr"),
+        ("variant", None),
+        ("variant", ""),
+        ("n", 0),
+        ("n", -1),
+        ("n", True),
+        ("n", 2.5),
+        ("n", 4.0),
+        ("n", "4"),
+        ("n", None),
+        ("sigma", 0),
+        ("sigma", -1.0),
+        ("sigma", float("nan")),
+        ("scale", 0),
+        ("scale", -10),
+        ("scale", float("nan")),
     ],
 )
 def test_an_option_out_of_range_is_a_value_error_that_names_it(load_metric, option, wrong):

@@ -24,6 +24,7 @@ from metrics.cider import scoring as cider
 from metrics.cli import entity, reports
 from metrics.entity_score import scoring as entity_score
 from metrics.utils.paired_tests import approximate_randomization, holm, paired_bootstrap
+from metrics.utils.scorers import Found
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "examples" / "data"
@@ -62,8 +63,14 @@ def test_a_warning_is_one_line_and_told_once(tmp_path):
     predictions = write(tmp_path / "p.json", {"1": ["a dog runs fast"], "2": ["two men"]})
     references = write(tmp_path / "r.json", {"1": ["a dog runs slowly"], "2": ["two men"]})
     files = ["--predictions", predictions, predictions, "--references", references]
-    done = subprocess.run([sys.executable, "-m", "metrics", "compare", "bleu4", *files], cwd=ROOT, text=True,
-                          capture_output=True, timeout=120, check=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "metrics", "compare", "bleu4", *files],
+        cwd=ROOT,
+        text=True,
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )
     assert re.fullmatch(r"note: few n-grams for BLEU: [^\n]+\n", done.stderr)
 
 
@@ -79,7 +86,10 @@ def test_numbers_are_those_of_the_metrics_and_of_resampling(name, scoring, tmp_p
     assert second["p_value"] == expected["p_value"]
     samples = np.subtract(*(scoring.sample_scores(s)[name] for s in (other, one)))
     assert [second["wins"], second["ties"], second["losses"]] == [
-        (samples > 1e-12).sum(), (np.abs(samples) <= 1e-12).sum(), (samples < -1e-12).sum()]
+        (samples > 1e-12).sum(),
+        (np.abs(samples) <= 1e-12).sum(),
+        (samples < -1e-12).sum(),
+    ]
     assert sum(second["histogram"]["counts"]) == second["wins"] + second["losses"]
     assert result["metrics"][name]["signature"].startswith({"cider": "cider_d|n:4", "bleu4": "bleu4|"}[name])
 
@@ -103,17 +113,22 @@ def test_randomization_and_holm(tmp_path, capsys):
 
 def made_up(monkeypatch, tmp_path, *systems, clusters=None):
     """Files of as many systems, whose scores of the samples are those given: NaN where there is none."""
+
     def measure(names, data, options):
         values = np.array([float(text) for text in data.predictions])
         statistics = {"entity_score": values, "recall": values, "similarity": values}
-        given = statistics, entity_score.score, entity_score.sample_scores
-        return [reports.make_report("entity_score", *given, "made up", options, entity.clusters(data))]
+        found = Found(statistics, np.ones(len(values), int))
+        return [reports.make_report(entity_score.Scorer(), found, options, entity.clusters(data))]
 
     monkeypatch.setattr(entity, "measure", measure)
     monkeypatch.setattr(entity, "clusters", lambda data: clusters)
-    paths = [write(tmp_path / f"{chr(97 + place)}.json",
-                   [{"image_id": i, "caption": str(value)} for i, value in enumerate(values)])
-             for place, values in enumerate(systems)]
+    paths = [
+        write(
+            tmp_path / f"{chr(97 + place)}.json",
+            [{"image_id": i, "caption": str(value)} for i, value in enumerate(values)],
+        )
+        for place, values in enumerate(systems)
+    ]
     references = write(tmp_path / "r.json", [{"image_id": i, "caption": "x"} for i in range(len(systems[0]))])
     more = {"metrics": ["entity_score"], "references": references}
     return lambda *options: compared(tmp_path, *paths, options=options, **more)
@@ -147,8 +162,10 @@ def test_systems_are_compared_on_what_both_score(monkeypatch, tmp_path, capsys):
     assert sum(other["histogram"]["counts"]) == 4
     assert [sample["id"] for sample in other["worst"]] == ["6", "7", "5", "0"]
     assert [sample["scores"] for sample in other["worst"]] == [[0.1, 0.9], [0.3, 0.8], [0.4, 0.1], [0.5, 0.6]]
-    said = ("b is compared with a on the 5 images that both score; left out: 1 that only a leaves unscored, 1 that "
-            "only b does, 1 that both do.")  # fmt: skip
+    said = (
+        "b is compared with a on the 5 images that both score; left out: 1 that only a leaves unscored, 1 that "
+        "only b does, 1 that both do."
+    )
     for shown in (*((tmp_path / f"out.{end}").read_text() for end in ("html", "md")), capsys.readouterr().out):
         assert said in shown
         assert "--no-entities zero scores them 0): a 6, b 6." in shown
@@ -157,8 +174,10 @@ def test_systems_are_compared_on_what_both_score(monkeypatch, tmp_path, capsys):
 
 def swap_test(differences):
     """The share of all ways to swap whose sum is at least as large."""
-    sums = [sum(sign * d for sign, d in zip(signs, differences))
-            for signs in itertools.product((1, -1), repeat=len(differences))]
+    sums = [
+        sum(sign * d for sign, d in zip(signs, differences))
+        for signs in itertools.product((1, -1), repeat=len(differences))
+    ]
     return np.mean([abs(value) >= abs(sum(differences)) - 1e-9 for value in sums])
 
 
@@ -197,12 +216,22 @@ def test_clusters_of_left_out_samples_are_left_out(monkeypatch, tmp_path):
 
 
 def test_entities_of_real_captions(tmp_path, nltk_data, t5_folder):
-    captions = [["a man plays a guitar.", "she is talking.", "a dog."], ["a man.", "a stage.", "two dogs."],
-                ["they run.", "they run.", "they run."]]
-    paths = [write(tmp_path / f"{name}.json", [{"image_id": i, "caption": c} for i, c in enumerate(group)])
-             for name, group in zip("abc", captions)]
-    references = write(tmp_path / "r.json", [{"image_id": i, "caption": c} for i, c in enumerate(
-        ["a man with a guitar.", "a man on a stage.", "dogs run on grass."])])
+    captions = [
+        ["a man plays a guitar.", "she is talking.", "a dog."],
+        ["a man.", "a stage.", "two dogs."],
+        ["they run.", "they run.", "they run."],
+    ]
+    paths = [
+        write(tmp_path / f"{name}.json", [{"image_id": i, "caption": c} for i, c in enumerate(group)])
+        for name, group in zip("abc", captions)
+    ]
+    references = write(
+        tmp_path / "r.json",
+        [
+            {"image_id": i, "caption": c}
+            for i, c in enumerate(["a man with a guitar.", "a man on a stage.", "dogs run on grass."])
+        ],
+    )
     options = ["--model-path", str(t5_folder), "--device", "cpu", "--html", str(tmp_path / "out.html")]
     with pytest.warns(UserWarning, match="no pair has entities"):
         compared(tmp_path, *paths, metrics=["entity_score"], references=references, options=options)
@@ -212,23 +241,30 @@ def test_entities_of_real_captions(tmp_path, nltk_data, t5_folder):
     assert third["score"] is None and third["difference"] is None and "p_value_holm" not in third
     assert second["p_value_holm"] == second["p_value"]
     assert not re.search(r"\b(nan|None)\b", (tmp_path / "out.html").read_text())
-    result = compared(tmp_path, *paths, metrics=["entity_score"], references=references,
-                      options=[*options, "--no-entities", "zero"])
+    result = compared(
+        tmp_path, *paths, metrics=["entity_score"], references=references, options=[*options, "--no-entities", "zero"]
+    )
     systems = result["metrics"]["entity_score"]["systems"]
     assert [system["num_scored"] for system in systems] == [3, 3, 3]
     assert (systems[2]["score"], systems[2]["losses"], systems[2]["ties"]) == (0.0, 2, 1)
 
 
-@pytest.mark.parametrize("samples, options, test", [
-    (49, [], "randomization"), (50, [], "bootstrap"), (49, ["--test", "bootstrap"], "bootstrap"),
-    (50, ["--test", "randomization"], "randomization"),
-])
+@pytest.mark.parametrize(
+    "samples, options, test",
+    [
+        (49, [], "randomization"),
+        (50, [], "bootstrap"),
+        (49, ["--test", "bootstrap"], "bootstrap"),
+        (50, ["--test", "randomization"], "randomization"),
+    ],
+)
 def test_few_samples_take_randomization_and_say_so(samples, options, test, monkeypatch, tmp_path, capsys):
     first, second = np.random.default_rng(samples).random((2, samples)).tolist()
     result = made_up(monkeypatch, tmp_path, first, second)(*options)
     tests = {"bootstrap": paired_bootstrap, "randomization": approximate_randomization}
-    one, other = ({key: np.array(values) for key in ("entity_score", "recall", "similarity")}
-                  for values in (first, second))
+    one, other = (
+        {key: np.array(values) for key in ("entity_score", "recall", "similarity")} for values in (first, second)
+    )
     assert result["test"] == test
     expected = tests[test](entity_score.score, one, other)["entity_score"]["p_value"]
     assert result["metrics"]["entity_score"]["systems"][1]["p_value"] == expected
@@ -295,16 +331,19 @@ def test_missing_ids_are_an_error_or_left_out_in_all(tmp_path, capsys):
     assert result["metrics"]["cider"]["systems"][1]["score"] == alone["metrics"]["cider"]["systems"][0]["score"]
 
 
-@pytest.mark.parametrize("predictions, options, message", [
-    ([GOOD], [], "--predictions has 1 file, expected at least 2"),
-    ([GOOD, PLAIN], ["--worst", "0"], "--worst is 0, expected at least 1"),
-    ([GOOD, PLAIN], ["--images", "."], "expected --html FILE too"),
-    ([GOOD, PLAIN], ["--images", "nowhere", "--html", "x.html"], "--images is 'nowhere', expected a folder"),
-    ([GOOD, PLAIN], ["--confidence-level", "95"], "confidence_level is 95.0, expected a number between 0 and 1"),
-    ([GOOD, PLAIN], ["--n-resamples", "0"], "n_resamples is 0"),
-    ([GOOD, PLAIN], ["--seed", "-1"], "seed is -1"),
-    ([GOOD, "nowhere.json"], [], "nowhere.json"),
-])
+@pytest.mark.parametrize(
+    "predictions, options, message",
+    [
+        ([GOOD], [], "--predictions has 1 file, expected at least 2"),
+        ([GOOD, PLAIN], ["--worst", "0"], "--worst is 0, expected at least 1"),
+        ([GOOD, PLAIN], ["--images", "."], "expected --html FILE too"),
+        ([GOOD, PLAIN], ["--images", "nowhere", "--html", "x.html"], "--images is 'nowhere', expected a folder"),
+        ([GOOD, PLAIN], ["--confidence-level", "95"], "confidence_level is 95.0, expected a number between 0 and 1"),
+        ([GOOD, PLAIN], ["--n-resamples", "0"], "n_resamples is 0"),
+        ([GOOD, PLAIN], ["--seed", "-1"], "seed is -1"),
+        ([GOOD, "nowhere.json"], [], "nowhere.json"),
+    ],
+)
 def test_wrong_arguments_are_named(predictions, options, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert compare(*predictions, options=options) == 2
@@ -314,18 +353,29 @@ def test_wrong_arguments_are_named(predictions, options, message, capsys, tmp_pa
 
 def vqa_files(folder, questions=12):
     """Three questions per image; the second system misses every other answer."""
-    annotations = [{"question_id": i, "image_id": i // 3, "question_type": "is", "answer_type": "yes/no",
-                    "answers": [{"answer": "yes", "answer_id": k} for k in range(10)]} for i in range(questions)]
-    answers = [[{"question_id": i, "answer": "no" if i % step == 0 else "yes"} for i in range(questions)]
-               for step in (5, 2)]
+    annotations = [
+        {
+            "question_id": i,
+            "image_id": i // 3,
+            "question_type": "is",
+            "answer_type": "yes/no",
+            "answers": [{"answer": "yes", "answer_id": k} for k in range(10)],
+        }
+        for i in range(questions)
+    ]
+    answers = [
+        [{"question_id": i, "answer": "no" if i % step == 0 else "yes"} for i in range(questions)] for step in (5, 2)
+    ]
     return [write(folder / "a.json", answers[0]), write(folder / "b.json", answers[1])], write(
-        folder / "annotations.json", {"annotations": annotations})
+        folder / "annotations.json", {"annotations": annotations}
+    )
 
 
 def test_vqa_resamples_whole_images(tmp_path, capsys):
     predictions, references = vqa_files(tmp_path)
-    result = compared(tmp_path, *predictions, references=references, metrics=["vqa_accuracy"],
-                      options=["--worst", "2"])
+    result = compared(
+        tmp_path, *predictions, references=references, metrics=["vqa_accuracy"], options=["--worst", "2"]
+    )
     assert (result["num_samples"], result["clusters"]) == (12, 4)
     first, second = result["metrics"]["vqa_accuracy"]["systems"]
     assert [first["score"], second["score"]] == [0.75, 0.5]
@@ -409,8 +459,10 @@ def hostile_files(folder):
     captions = [{"image_id": i, "caption": f"{HOSTILE} {word}"} for i, word in enumerate(("one", "two", "three"))]
     references = [{"image_id": i, "caption": f"a {word} {HOSTILE}"} for i, word in enumerate(("one", "two", "four"))]
     second = [{**row, "caption": "two"} for row in captions]
-    return [write(folder / name, rows) for name, rows in (
-        ("<b>a.json", captions), ("b.json", second), ("references.json", references))]
+    return [
+        write(folder / name, rows)
+        for name, rows in (("<b>a.json", captions), ("b.json", second), ("references.json", references))
+    ]
 
 
 def test_text_of_files_is_never_markup(tmp_path, capsys):
@@ -462,11 +514,25 @@ def in_browser(browser, folder, width):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         result = subprocess.run(
-            [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-             "--disable-background-networking", "--disable-component-update", "--disable-sync",
-             f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=10000", "--dump-dom",
-             f"http://127.0.0.1:{server.server_port}/frame.html"],
-            capture_output=True, text=True, timeout=120)
+            [
+                browser,
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-quic",
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                f"--user-data-dir={folder / 'profile'}",
+                "--virtual-time-budget=10000",
+                "--dump-dom",
+                f"http://127.0.0.1:{server.server_port}/frame.html",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
     finally:
         server.shutdown()
         server.server_close()
@@ -501,10 +567,16 @@ def test_coco_demo_against_a_degraded_copy(shared, tmp_path):
     first, references = (str(folder / f"demo_val2014_{kind}.json") for kind in ("candidates", "references"))
     generator = np.random.default_rng(0)
     captions = json.loads(Path(first).read_text())
-    paths = [write(tmp_path / f"dropped_{share}.json",
-                   {image: [" ".join(word for word in caption.split() if generator.random() > share)]
-                    for image, (caption,) in captions.items()})
-             for share in (0.0, 0.02, 0.1)]
+    paths = [
+        write(
+            tmp_path / f"dropped_{share}.json",
+            {
+                image: [" ".join(word for word in caption.split() if generator.random() > share)]
+                for image, (caption,) in captions.items()
+            },
+        )
+        for share in (0.0, 0.02, 0.1)
+    ]
     result = compared(tmp_path, first, *paths, references=references, options=["--smoothing", "coco"])
     for name, expected in (("cider", 0.5998952026835711), ("bleu4", 0.190829)):
         same, system, *others = result["metrics"][name]["systems"]
@@ -523,4 +595,5 @@ def test_systems_whose_ids_never_meet_show_two_of_each(tmp_path, capsys):
     references = write(tmp_path / "references.json", [row for content in captions.values() for row in content])
     assert compare(*files, references=references, options=["--allow-missing"]) == 2
     assert f"have no image_id in common: {files[0]} has 1, 2 and 1 more, {files[1]} has 7, 8 and 1 more" in (
-        capsys.readouterr().err)  # fmt: skip
+        capsys.readouterr().err
+    )

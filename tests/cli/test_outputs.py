@@ -5,9 +5,12 @@ import io
 import json
 import os
 import re
+import signal
+import subprocess
 import sys
 import threading
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,9 +22,12 @@ from metrics.cli import entity, reports
 from metrics.entity_score import scoring as entity_score
 from metrics.files.csv_cells import csv_row
 from metrics.files.statistics import write_rows
-from metrics.utils.shown_text import brief, visible
+from metrics.utils.containers import brief
+from metrics.utils.scorers import Found
+from metrics.utils.shown_text import visible
 from metrics.utils.whole_files import write_text, written_whole
 
+ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "a\x1b]0;taken\x07\x9b2J\r\n\u202e\u2066b"
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -39,15 +45,17 @@ def strict(text):
 @pytest.fixture
 def unscored(monkeypatch, tmp_path):
     """Two files whose middle sample has no score, and their references."""
+
     def measure(names, data, options):
         values = np.array([float(text) for text in data.predictions])
-        given = {"entity_score": values, "recall": values, "similarity": values}
-        return [reports.make_report("entity_score", given, entity_score.score, entity_score.sample_scores, "made up",
-                                    options, None)]  # fmt: skip
+        found = Found({"entity_score": values, "recall": values, "similarity": values}, np.ones(len(values), int))
+        return [reports.make_report(entity_score.Scorer(), found, options)]
 
     monkeypatch.setattr(entity, "measure", measure)
-    rows = [[{"image_id": i, "caption": text} for i, text in enumerate(texts)]
-            for texts in (("0.5", "nan", "1"), ("0.25", "nan", "nan"), "xyz")]  # fmt: skip
+    rows = [
+        [{"image_id": i, "caption": text} for i, text in enumerate(texts)]
+        for texts in (("0.5", "nan", "1"), ("0.25", "nan", "nan"), "xyz")
+    ]
     return [write(tmp_path / f"{name}.json", content) for name, content in zip("abr", rows)]
 
 
@@ -167,6 +175,44 @@ def test_a_pipe_is_written_to_as_it_is(tmp_path):
     assert found == ["a text"] and os.listdir(tmp_path) == ["pipe"]
 
 
+WRITER = """
+import sys, time
+from metrics.utils.whole_files import written_whole
+with written_whole(sys.argv[1]) as part, open(part, "w") as file:
+    file.write("half")
+    file.flush()
+    print("begun", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_who_is_stopped_leaves_no_half_file(number, tmp_path):
+    (tmp_path / "a").write_text("old")
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(tmp_path / "a")],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout.readline() == "begun\n"
+        assert len(os.listdir(tmp_path)) == 2
+        process.send_signal(number)
+        assert process.wait(timeout=30) == (143 if number == signal.SIGTERM else -number)
+    assert os.listdir(tmp_path) == ["a"] and (tmp_path / "a").read_text() == "old"
+
+
+def test_the_handler_of_signals_is_put_back(tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
+    write_text(tmp_path / "a", "")
+    assert signal.getsignal(signal.SIGTERM) is before
+    thread = threading.Thread(target=write_text, args=(tmp_path / "b", "of a thread"))
+    thread.start()
+    thread.join()
+    assert (tmp_path / "b").read_text() == "of a thread"
+
+
 def test_the_name_comes_last(tmp_path):
     with written_whole(tmp_path / "a") as part:
         assert os.path.dirname(part) == str(tmp_path)
@@ -179,8 +225,16 @@ def test_official_files_are_whole(tmp_path, monkeypatch):
     folder = tmp_path / "official"
     row = {"question_id": 1, "image_id": 1, "answers": ["no"] * 10, "question_type": "is", "answer_type": "other"}
     results = write(tmp_path / "r.json", [{"question_id": 1, "answer": "no"}])
-    command = ["score", "vqa_accuracy", "--predictions", results, "--references",
-               write(tmp_path / "a.json", {"annotations": [row]}), "--official-output", str(folder)]  # fmt: skip
+    command = [
+        "score",
+        "vqa_accuracy",
+        "--predictions",
+        results,
+        "--references",
+        write(tmp_path / "a.json", {"annotations": [row]}),
+        "--official-output",
+        str(folder),
+    ]
     assert main(command) == 0
     before = {name: (folder / name).read_text() for name in os.listdir(folder)}
 
@@ -239,8 +293,10 @@ def test_captions_and_ids(tmp_path, capsys):
 
 
 def test_labels(tmp_path, capsys):
-    rows = [{"question_id": i, "image_id": i, "answers": [HOSTILE] * 10, "answer_type": HOSTILE, "question_type": "a"}
-            for i in range(2)]  # fmt: skip
+    rows = [
+        {"question_id": i, "image_id": i, "answers": [HOSTILE] * 10, "answer_type": HOSTILE, "question_type": "a"}
+        for i in range(2)
+    ]
     results = write(tmp_path / "r.json", [{"question_id": i, "answer": HOSTILE} for i in range(2)])
     annotations = write(tmp_path / "a.json", {"annotations": rows})
     assert main(["score", "vqa_accuracy", "--predictions", results, "--references", annotations]) == 0
@@ -252,8 +308,9 @@ def test_notes(tmp_path, capsys, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         # pytest takes the warnings that no text is made of.
-        monkeypatch.setattr(warnings, "showwarning",
-                            lambda *given, **more: sys.stderr.write(warnings.formatwarning(*given[:4])))  # fmt: skip
+        monkeypatch.setattr(
+            warnings, "showwarning", lambda *given, **more: sys.stderr.write(warnings.formatwarning(*given[:4]))
+        )
         assert main(["score", "cider"]) == 0
     assert printed(capsys).err == f"note: {visible(HOSTILE)}\n"
 

@@ -63,8 +63,10 @@ def test_aliases_and_lists_as_references(tmp_path):
     assert main(["score", "bleu4", "--pred_path", files[0], "--refe_path", files[1]]) == 0
 
 
-@pytest.mark.parametrize("options", [["--variant", "cider_r"], ["--stem"], ["--tokenizer", "char"],
-                                     ["--smoothing", "coco", "--effective-order"]])
+@pytest.mark.parametrize(
+    "options",
+    [["--variant", "cider_r"], ["--stem"], ["--tokenizer", "char"], ["--smoothing", "coco", "--effective-order"]],
+)
 def test_options_reach_the_metrics(files, options, tmp_path):
     assert score(files, *options, "--json", str(tmp_path / "out.json")) == 0
     results = json.loads((tmp_path / "out.json").read_text())
@@ -140,9 +142,23 @@ def test_one_image_under_corpus_frequencies(tmp_path, capsys):
 def test_module_runs_as_a_program_with_the_example_files():
     data = ROOT / "examples" / "data"
     result = subprocess.run(
-        [sys.executable, "-m", "metrics", "score", "cider", "bleu4", "--predictions",
-         str(data / "caption_predictions.json"), "--references", str(data / "caption_references.json")],
-        cwd=ROOT, capture_output=True, text=True, timeout=60)
+        [
+            sys.executable,
+            "-m",
+            "metrics",
+            "score",
+            "cider",
+            "bleu4",
+            "--predictions",
+            str(data / "caption_predictions.json"),
+            "--references",
+            str(data / "caption_references.json"),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert result.returncode == 0, result.stderr
     assert "cider                1.967026" in result.stdout
     assert "bleu4                0.275201" in result.stdout
@@ -155,7 +171,8 @@ def test_coco_demo_files(shared, tmp_path):
     results = json.loads((tmp_path / "out.json").read_text())
     assert results["cider"]["cider"] == pytest.approx(0.5998952026835711, abs=1e-9)
     assert [results["bleu4"][f"bleu{n}"] for n in (1, 2, 3, 4)] == pytest.approx(
-        [0.579400, 0.404391, 0.278536, 0.190829], abs=1e-6)
+        [0.579400, 0.404391, 0.278536, 0.190829], abs=1e-6
+    )
 
 
 def test_ids_that_never_meet_show_two_of_each_file(tmp_path, capsys):
@@ -165,8 +182,10 @@ def test_ids_that_never_meet_show_two_of_each_file(tmp_path, capsys):
         path.write_text(json.dumps(content))
     for more in ([], ["--allow-missing"]):
         assert main(["score", "cider", "--predictions", str(files[0]), "--references", str(files[1]), *more]) == 2
-        assert (f"have no image id in common: {files[0]} has COCO_0.jpg, COCO_1.jpg and 2 more, {files[1]} has 1, 2\n"
-                in capsys.readouterr().err)  # fmt: skip
+        assert (
+            f"have no image id in common: {files[0]} has COCO_0.jpg, COCO_1.jpg and 2 more, {files[1]} has 1, 2\n"
+            in capsys.readouterr().err
+        )
     for path in files:
         path.write_text("[]")
     assert main(["score", "cider", "--predictions", str(files[0]), "--references", str(files[1])]) == 2

@@ -15,8 +15,10 @@ from metrics.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PREDICTIONS = [{"image_id": "b", "caption": "a man plays a guitar."}, {"image_id": "a", "caption": "she is talking."}]
-REFERENCES = [{"image_id": "a", "caption": "two dogs run on green grass."},
-              {"image_id": "b", "caption": "a man with a red guitar stands on a stage."}]
+REFERENCES = [
+    {"image_id": "a", "caption": "two dogs run on green grass."},
+    {"image_id": "b", "caption": "a man with a red guitar stands on a stage."},
+]
 
 
 def write(folder, predictions=PREDICTIONS, references=REFERENCES):
@@ -35,8 +37,21 @@ def model(nltk_data, t5_folder):
 def test_lists_and_dicts(tmp_path, capsys, model, as_dict):
     files = [{"annotations": rows} if as_dict else rows for rows in (PREDICTIONS, REFERENCES)]
     out = tmp_path / "out"
-    assert main(["score", "entity_score", *write(tmp_path, *files), *model, "--json", f"{out}.json",
-                 "--per-sample", f"{out}.csv"]) == 0
+    assert (
+        main(
+            [
+                "score",
+                "entity_score",
+                *write(tmp_path, *files),
+                *model,
+                "--json",
+                f"{out}.json",
+                "--per-sample",
+                f"{out}.csv",
+            ]
+        )
+        == 0
+    )
     printed = capsys.readouterr().out
     assert "2 images" in printed and re.search(r"num_skipped +1\n", printed)
     assert "\nAverage: 0.80, Range: (0.80 - 0.80)\n" in printed
@@ -60,16 +75,22 @@ def test_published_script(tmp_path, model, copied):
     if copied:
         folder = shutil.copytree(folder, tmp_path / "elsewhere")
     command = [sys.executable, str(folder / "score.py"), *write(tmp_path), *model[:2]]
-    result = subprocess.run(command, cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True,
-                            text=True, timeout=300)
+    result = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=300
+    )
     assert result.returncode == 0, result.stderr
     assert "\nAverage: 0.80, Range: (0.80 - 0.80)\n" in result.stdout
 
 
 def test_published_script_names_what_is_wrong(tmp_path, model):
     files = write(tmp_path, PREDICTIONS[:1])
-    done = subprocess.run([sys.executable, str(ROOT / "metrics" / "entity_score" / "score.py"), *files, *model[:2]],
-                          cwd=tmp_path, capture_output=True, text=True, timeout=300)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "metrics" / "entity_score" / "score.py"), *files, *model[:2]],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "error: " in done.stderr and "no caption for 1 image id (a)" in done.stderr
 
@@ -94,7 +115,11 @@ def test_ids_that_do_not_meet(tmp_path, capsys):
 
 def test_example_files(capsys, model):
     data = ROOT / "examples" / "data"
-    files = ["--predictions", str(data / "caption_predictions.json"), "--references",
-             str(data / "caption_references.json")]
+    files = [
+        "--predictions",
+        str(data / "caption_predictions.json"),
+        "--references",
+        str(data / "caption_references.json"),
+    ]
     assert main(["score", "entity_score", *files, *model]) == 0
     assert "8 images" in capsys.readouterr().out

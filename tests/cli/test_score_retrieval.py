@@ -46,14 +46,25 @@ def result(folder):
 
 
 def test_embeddings(files, capsys):
-    options = ["--image-embeddings", files / "I.npy", "--text-embeddings", files / "T.npy",
-               "--references", files / "ids.json", "--per-sample", files / "samples.csv", "--folds", 2]
+    options = [
+        "--image-embeddings",
+        files / "I.npy",
+        "--text-embeddings",
+        files / "T.npy",
+        "--references",
+        files / "ids.json",
+        "--per-sample",
+        files / "samples.csv",
+        "--folds",
+        2,
+    ]
     assert run(files, *options) == 0
     found = result(files)
     expected = score(sample_statistics(None, REFERENCES, IMAGES, TEXTS))
     assert {key: found[key] for key in expected} == pytest.approx(expected)
     assert found["signature"] == (
-        "recall_at_k|k:1,5,10|ties:expected|sim:cosine|dir:both|no_correct:skip|folds:2|refs:2-3|v:0.1.0")
+        "recall_at_k|k:1,5,10|ties:expected|sim:cosine|dir:both|no_correct:skip|folds:2|refs:2-3|v:0.1.0"
+    )
     assert found["folds"]["i2t_r@1"] >= found["i2t_r@1"]
     output = capsys.readouterr().out
     assert output.startswith("13 queries\n\nrecall_at_k  recall_at_k|k:1,5,10|")
@@ -65,8 +76,26 @@ def test_embeddings(files, capsys):
 
 
 def test_similarity_and_options(files):
-    assert run(files, "--similarity", files / "S.npy", "--references", files / "ids.json", "--k", 2, 3, "--ties",
-               "pessimistic", "--directions", "forward", "--recall-fraction", "--query-name", "v") == 0
+    assert (
+        run(
+            files,
+            "--similarity",
+            files / "S.npy",
+            "--references",
+            files / "ids.json",
+            "--k",
+            2,
+            3,
+            "--ties",
+            "pessimistic",
+            "--directions",
+            "forward",
+            "--recall-fraction",
+            "--query-name",
+            "v",
+        )
+        == 0
+    )
     statistics = sample_statistics(IMAGES @ TEXTS.T, REFERENCES, fraction_at=[2, 3], directions="forward")
     expected = score(statistics, (2, 3), "pessimistic", query_name="v", recall_fraction=True)
     assert {key: result(files)[key] for key in expected} == pytest.approx(expected)
@@ -80,37 +109,62 @@ def test_square_similarity_needs_no_references(files):
 
 def test_backward_references(files):
     (files / "texts.json").write_text(json.dumps([[0]] * 9))
-    assert run(files, "--similarity", files / "S.npy", "--references", files / "ids.json", "--backward-references",
-               files / "texts.json", "--directions", "backward") == 0
-    expected = score(sample_statistics((IMAGES @ TEXTS.T).T, [0] * 9, directions="forward"), query_name="t",
-                     gallery_name="i")
+    assert (
+        run(
+            files,
+            "--similarity",
+            files / "S.npy",
+            "--references",
+            files / "ids.json",
+            "--backward-references",
+            files / "texts.json",
+            "--directions",
+            "backward",
+        )
+        == 0
+    )
+    expected = score(
+        sample_statistics((IMAGES @ TEXTS.T).T, [0] * 9, directions="forward"), query_name="t", gallery_name="i"
+    )
     assert result(files)["t2i_mrr"] == pytest.approx(expected["t2i_mrr"])
 
 
-@pytest.mark.parametrize("options, message", [
-    ([], "expected --image-embeddings and --text-embeddings, or --similarity alone"),
-    (["--image-embeddings", "I.npy"], "expected --image-embeddings and --text-embeddings"),
-    (["--image-embeddings", "I.npy", "--similarity", "S.npy"], "or --similarity alone"),
-    (["--predictions", "I.npy"], "--predictions is for captions and answers"),
-    (["--similarity", "S.npy"], "references is None and the sides have 4 and 9 items"),
-    (["--similarity", "S.csv"], "S.csv is of an unknown kind, expected .npy or .safetensors"),
-    (["--similarity", "missing.npy"], "No such file"),
-    (["--similarity", "S.npy", "--references", "I.npy"], "I.npy is not a JSON file"),
-    (["--similarity", "S.npy", "--references", "dict.json"], "holds dict, expected a list"),
-    (["--similarity", "S.npy", "--references", "ids.json", "--k", "0"], "k is 0"),
-    (["--similarity", "S.npy", "--references", "ids.json", "--folds", "3"], "folds is 3 for 4 items"),
-    (["--similarity", "S.npy", "--references", "ids.json", "--k", HUGE], "k is 100000000000000000000, expected"),
-    (["--similarity", "S.npy", "--references", "ids.json", "--folds", HUGE], "folds is 100000000000000000000"),
-    (["--similarity", "S.npy", "--references", "ids.json", "--confidence-level", "0.9", "--n-resamples", HUGE],
-     "n_resamples is 100000000000000000000, expected at most 10000000"),
-    (["--similarity", "S.npy", "--references", "ids.json", "--confidence-level", "nan"], "confidence_level is nan"),
-    (["--similarity", "S.npy", "--references", "ids.json", "--engine", "datasets", "--num-workers", "-3"],
-     "num_workers is -3, expected an integer of at least 1"),
-    (["--similarity", "S.npy", "--references", "ids.json", "--engine", "ray", "--num-gpus", "nan"],
-     "num_gpus is nan, expected a number of at least 0"),
-    (["--similarity", "S.npy", "--references", "ids.json", "--exclude-self"], "the sides have 4 and 9 items"),
-    (["--similarity", "objects.npy"], "objects.npy is no readable .npy file"),
-])
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ([], "expected --image-embeddings and --text-embeddings, or --similarity alone"),
+        (["--image-embeddings", "I.npy"], "expected --image-embeddings and --text-embeddings"),
+        (["--image-embeddings", "I.npy", "--similarity", "S.npy"], "or --similarity alone"),
+        (["--predictions", "I.npy"], "--predictions is for captions and answers"),
+        (["--similarity", "S.npy"], "references is None and the sides have 4 and 9 items"),
+        (["--similarity", "S.csv"], "S.csv is of an unknown kind, expected .npy or .safetensors"),
+        (["--similarity", "missing.npy"], "No such file"),
+        (["--similarity", "S.npy", "--references", "I.npy"], "I.npy is a NumPy array"),
+        (["--similarity", "S.npy", "--references", "dict.json"], "holds dict, expected a list"),
+        (["--similarity", "S.npy", "--references", "ids.json", "--k", "0"], "k is 0"),
+        (["--similarity", "S.npy", "--references", "ids.json", "--folds", "3"], "folds is 3 for 4 items"),
+        (["--similarity", "S.npy", "--references", "ids.json", "--k", HUGE], "k is 100000000000000000000, expected"),
+        (["--similarity", "S.npy", "--references", "ids.json", "--folds", HUGE], "folds is 100000000000000000000"),
+        (
+            ["--similarity", "S.npy", "--references", "ids.json", "--confidence-level", "0.9", "--n-resamples", HUGE],
+            "n_resamples is 100000000000000000000, expected at most 10000000",
+        ),
+        (
+            ["--similarity", "S.npy", "--references", "ids.json", "--confidence-level", "nan"],
+            "confidence_level is nan",
+        ),
+        (
+            ["--similarity", "S.npy", "--references", "ids.json", "--engine", "datasets", "--num-workers", "-3"],
+            "num_workers is -3, expected an integer of at least 1",
+        ),
+        (
+            ["--similarity", "S.npy", "--references", "ids.json", "--engine", "ray", "--num-gpus", "nan"],
+            "num_gpus is nan, expected a number of at least 0",
+        ),
+        (["--similarity", "S.npy", "--references", "ids.json", "--exclude-self"], "the sides have 4 and 9 items"),
+        (["--similarity", "objects.npy"], "objects.npy is no readable .npy file"),
+    ],
+)
 def test_errors_end_with_code_2(files, monkeypatch, capsys, options, message):
     monkeypatch.chdir(files)
     (files / "dict.json").write_text("{}")
@@ -147,12 +201,15 @@ def test_safetensors_of_the_package(tmp_path):
     np.testing.assert_array_equal(open_array(str(tmp_path / "x.safetensors")), IMAGES)
 
 
-@pytest.mark.parametrize("content, message", [
-    (b"", "is no safetensors file"),
-    (b"\xff" * 20, "is no safetensors file"),
-    (b"\x02" + b"\0" * 7 + b"[]", "is no safetensors file"),
-    (b"\x0f" + b"\0" * 7 + b'{"x":1,"x":{} }', "the key 'x' stands twice in one object"),
-])
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"", "is no safetensors file"),
+        (b"\xff" * 20, "is no safetensors file"),
+        (b"\x02" + b"\0" * 7 + b"[]", "is no safetensors file"),
+        (b"\x0f" + b"\0" * 7 + b'{"x":1,"x":{} }', "the key 'x' stands twice in one object"),
+    ],
+)
 def test_broken_safetensors(tmp_path, content, message):
     (tmp_path / "x.safetensors").write_bytes(content)
     with pytest.raises(ValueError, match=message):
@@ -181,8 +238,24 @@ def test_items_among_themselves_in_one_file_and_in_shards(tmp_path):
     intervals = []
     for name in ("V.npy", "part*.npy"):
         files = ["--image-embeddings", tmp_path / name, "--text-embeddings", tmp_path / name]
-        assert run(tmp_path, *files, "--references", tmp_path / "ids.json", "--exclude-self", "--k", 1, 3,
-                   "--recall-fraction", "--confidence-level", 0.9, "--n-resamples", 50) == 0  # fmt: skip
+        assert (
+            run(
+                tmp_path,
+                *files,
+                "--references",
+                tmp_path / "ids.json",
+                "--exclude-self",
+                "--k",
+                1,
+                3,
+                "--recall-fraction",
+                "--confidence-level",
+                0.9,
+                "--n-resamples",
+                50,
+            )
+            == 0
+        )
         found = result(tmp_path)
         assert {key: found[key] for key in expected} == pytest.approx(expected)
         assert found["signature"].endswith("|no_correct:skip|exclude_self:yes|refs:2|v:0.1.0")

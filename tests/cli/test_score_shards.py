@@ -92,18 +92,26 @@ def test_ids_of_json_lines_are_kept_as_they_are(ids, ending, tmp_path, capsys):
     assert not capsys.readouterr().err
 
 
-@pytest.mark.parametrize("kind, parts", [
-    ("uint64", [[1, 2], [9223372036854775809, 3]]), ("int64", [[-1, 2], [None, 2**63 - 1]]),
-    ("string", [[None, None], ["a", "b"]]), ("timestamp[us]", [[1, 2], [3, 4]]),
-    ("binary", [[b"a", b"b"], [b"c", b""]]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind, parts",
+    [
+        ("uint64", [[1, 2], [9223372036854775809, 3]]),
+        ("int64", [[-1, 2], [None, 2**63 - 1]]),
+        ("string", [[None, None], ["a", "b"]]),
+        ("timestamp[us]", [[1, 2], [3, 4]]),
+        ("binary", [[b"a", b"b"], [b"c", b""]]),
+    ],
+)
 def test_ids_of_parquet_are_kept_as_they_are(kind, parts, tmp_path):
     import pyarrow
     import pyarrow.parquet
 
     for number, part in enumerate(parts):
-        rows = {"prediction": ["a cat", "a dog"], "references": [["a cat"], ["the dog"]],
-                "id": pyarrow.array(part, kind if "[" not in kind else pyarrow.timestamp("us"))}  # fmt: skip
+        rows = {
+            "prediction": ["a cat", "a dog"],
+            "references": [["a cat"], ["the dog"]],
+            "id": pyarrow.array(part, kind if "[" not in kind else pyarrow.timestamp("us")),
+        }
         pyarrow.parquet.write_table(pyarrow.table(rows), tmp_path / f"{number}.parquet")
     (tmp_path / "out").mkdir()
     path = tmp_path / "out" / "samples.parquet"
@@ -129,11 +137,22 @@ def test_ids_of_several_rows_are_named(tmp_path, capsys):
     assert "more than one row has 1 id (1) in column 'id'; all rows are scored" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("metric, name", [
-    ("vqa_accuracy", "vqa_accuracy"), ("vqa_accuracy", "accuracy"), ("vqa_accuracy", "num_references"),
-    ("vqa_accuracy", "are_ids"), ("cider", "similarity"), ("cider", "cider"), ("cider", "cider_2"),
-    ("cider", "num_references"), ("bleu4", "matches"), ("bleu4", "bleu2"), ("bleu4", "are_ids"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "metric, name",
+    [
+        ("vqa_accuracy", "vqa_accuracy"),
+        ("vqa_accuracy", "accuracy"),
+        ("vqa_accuracy", "num_references"),
+        ("vqa_accuracy", "are_ids"),
+        ("cider", "similarity"),
+        ("cider", "cider"),
+        ("cider", "cider_2"),
+        ("cider", "num_references"),
+        ("bleu4", "matches"),
+        ("bleu4", "bleu2"),
+        ("bleu4", "are_ids"),
+    ],
+)
 def test_an_id_column_with_the_name_of_another_column(metric, name, tmp_path, capsys):
     rows = (answers if metric == "vqa_accuracy" else captions)(6)
     write_jsonl([{**row, name: row["id"]} for row in rows], tmp_path / "0.jsonl")
@@ -148,8 +167,10 @@ def ids_of(text):
 
 
 def as_ids(rows):
-    return [{**row, "prediction": ids_of(row["prediction"]), "references": list(map(ids_of, row["references"]))}
-            for row in rows]  # fmt: skip
+    return [
+        {**row, "prediction": ids_of(row["prediction"]), "references": list(map(ids_of, row["references"]))}
+        for row in rows
+    ]
 
 
 @pytest.mark.parametrize("ending", ["parquet", "jsonl"])
@@ -170,9 +191,13 @@ def test_token_ids_are_signed_as_such(ending, tmp_path, load_metric):
         assert module.signature() == results[name]["signature"]
 
 
-@pytest.mark.parametrize("metric, message", [
-    ("cider", "some references are texts and some are token ids"), ("bleu4", "1.jsonl holds ids and "),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "metric, message",
+    [
+        ("cider", "some references are texts and some are token ids"),
+        ("bleu4", "1.jsonl holds ids and "),
+    ],
+)
 def test_shards_of_texts_and_of_ids(metric, message, tmp_path, capsys):
     write_jsonl(captions(5), tmp_path / "0.jsonl")
     write_jsonl(as_ids(captions(5)), tmp_path / "1.jsonl")
@@ -269,12 +294,15 @@ def test_results_of_shards_are_kept_and_used_by_another_engine(folder, tmp_path_
     assert {file: file.stat().st_mtime_ns for file in kept.iterdir()} == times
 
 
-@pytest.mark.parametrize("options, message", [
-    ([], "has no column 'references', expected one of id, caption, refs"),
-    ([*COLUMNS, "--references", "x.json"], "--references does not go with shards"),
-    ([*COLUMNS, "--num-workers", "2"], "num_workers is 2 without an engine"),
-    ([*COLUMNS, "--num-workers", "0"], "at least 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ([], "has no column 'references', expected one of id, caption, refs"),
+        ([*COLUMNS, "--references", "x.json"], "--references does not go with shards"),
+        ([*COLUMNS, "--num-workers", "2"], "num_workers is 2 without an engine"),
+        ([*COLUMNS, "--num-workers", "0"], "at least 1"),
+    ],
+)
 def test_wrong_options_are_named(folder, options, message, capsys):
     assert score(folder, *options) == 2
     assert message in capsys.readouterr().err
@@ -302,8 +330,11 @@ def test_retrieval_from_shards_of_arrays(kind, tmp_path):
     numpy = pytest.importorskip("numpy")
     rng = numpy.random.default_rng(0)
     images, texts = rng.integers(-2, 3, (12, 4)), rng.integers(-2, 3, (12, 4))
-    sides = {"similarity": images @ texts.T} if kind == "similarity" else {"image-embeddings": images,
-                                                                          "text-embeddings": texts}  # fmt: skip
+    sides = (
+        {"similarity": images @ texts.T}
+        if kind == "similarity"
+        else {"image-embeddings": images, "text-embeddings": texts}
+    )
     whole, parts = [], []
     for name, values in sides.items():
         numpy.save(tmp_path / f"{name}.npy", values)

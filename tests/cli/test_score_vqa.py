@@ -10,8 +10,11 @@ from metrics.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[2]
 ANSWERS = {1: ["yes"] * 8 + ["no"] * 2, 2: ["black"] * 10, 3: ["two dogs"] * 9 + ["dogs"]}
-RESULTS = [{"question_id": 3, "answer": "2 dogs"}, {"question_id": 1, "answer": "no"},
-           {"question_id": 2, "answer": "Black."}]
+RESULTS = [
+    {"question_id": 3, "answer": "2 dogs"},
+    {"question_id": 1, "answer": "no"},
+    {"question_id": 2, "answer": "Black."},
+]
 TYPES = {1: "yes/no", 2: "other", 3: "other"}
 
 
@@ -44,8 +47,10 @@ def test_small_files(tmp_path, capsys):
     assert score(write(tmp_path), "--json", str(out), "--per-sample", str(tmp_path / "out.csv")) == 0
     results = json.loads(out.read_text())["vqa_accuracy"]
     assert results["vqa_accuracy"] == pytest.approx(1.6 / 3)
-    assert results["per_answer_type"] == {"other": {"value": 0.5, "count": 2},
-                                          "yes/no": {"value": pytest.approx(0.6), "count": 1}}
+    assert results["per_answer_type"] == {
+        "other": {"value": 0.5, "count": 2},
+        "yes/no": {"value": pytest.approx(0.6), "count": 1},
+    }
     assert results["lost_to_style"]["unanimity"] == 1
     assert results["signature"] == "vqa_accuracy|norm:official|formula:leave-one-out|stem:no|refs:10|v:0.1.0"
     assert "3 questions" in capsys.readouterr().out
@@ -57,8 +62,11 @@ def test_small_files(tmp_path, capsys):
 def test_official_files_and_percent(tmp_path, capsys):
     assert score(write(tmp_path), "--percent", "--official-output", str(tmp_path / "official")) == 0
     assert read(tmp_path / "official") == {
-        "accuracy": {"overall": 53.33, "perAnswerType": {"other": 50.0, "yes/no": 60.0},
-                     "perQuestionType": {"is": 53.33}},
+        "accuracy": {
+            "overall": 53.33,
+            "perAnswerType": {"other": 50.0, "yes/no": 60.0},
+            "perQuestionType": {"is": 53.33},
+        },
         "evalQA": {"1": 60.0, "2": 0.0, "3": 100.0},
         "evalQuesType": {"is": {"1": 60.0, "2": 0.0, "3": 100.0}},
         "evalAnsType": {"other": {"2": 0.0, "3": 100.0}, "yes/no": {"1": 60.0}},
@@ -99,23 +107,32 @@ def test_textvqa_annotations_without_answer_types(shared, tmp_path, capsys):
     assert "annotations lack answer_type" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("results, message", [
-    (RESULTS[1:], "no answer for 1 question id (3)"),
-    ([*RESULTS, {"question_id": 9, "answer": "x"}], "an answer for 1 question id (9)"),
-    ([*RESULTS, RESULTS[0]], "more than one answer for 1 question id (3)"),
-    ([*RESULTS[:2], {"question_id": "2", "answer": "x"}], "1 question id ('2')"),
-    ([*RESULTS[:2], {"question_id": 2.0, "answer": "x"}], "1 question id (2.0)"),
-    ([*RESULTS[:2], {"question_id": True, "answer": "x"}], "1 question id (True)"),
-    ([*RESULTS[:2], {"question_id": [2], "answer": "x"}], "1 question id ([2])"),
-    ([*RESULTS[:2], {"question_id": 2, "answer": 5}], "an answer that is not a string for 1 question id (2)"),
-    ([*RESULTS[:2], {"question_id": 2, "text": "x"}],
-     "no key 'answer' (the first row has the keys ['question_id', 'text']) for 1 question id (2)"),
-    ([*RESULTS[:2], {"questionId": 2, "answer": "x"}],
-     "[2] has the keys ['questionId', 'answer'], expected a dict with question_id"),
-    ([{**row, "question_id": str(row["question_id"])} for row in RESULTS],
-     "annotations.json are (1, 2): 3 question ids ('3', '1', '2')"),
-    ({"1": "yes"}, "expected a list"),
-])
+@pytest.mark.parametrize(
+    "results, message",
+    [
+        (RESULTS[1:], "no answer for 1 question id (3)"),
+        ([*RESULTS, {"question_id": 9, "answer": "x"}], "an answer for 1 question id (9)"),
+        ([*RESULTS, RESULTS[0]], "more than one answer for 1 question id (3)"),
+        ([*RESULTS[:2], {"question_id": "2", "answer": "x"}], "1 question id ('2')"),
+        ([*RESULTS[:2], {"question_id": 2.0, "answer": "x"}], "1 question id (2.0)"),
+        ([*RESULTS[:2], {"question_id": True, "answer": "x"}], "1 question id (True)"),
+        ([*RESULTS[:2], {"question_id": [2], "answer": "x"}], "1 question id ([2])"),
+        ([*RESULTS[:2], {"question_id": 2, "answer": 5}], "an answer that is not a string for 1 question id (2)"),
+        (
+            [*RESULTS[:2], {"question_id": 2, "text": "x"}],
+            "no key 'answer' (the first row has the keys ['question_id', 'text']) for 1 question id (2)",
+        ),
+        (
+            [*RESULTS[:2], {"questionId": 2, "answer": "x"}],
+            "[2] has the keys ['questionId', 'answer'], expected a dict with question_id",
+        ),
+        (
+            [{**row, "question_id": str(row["question_id"])} for row in RESULTS],
+            "annotations.json are (1, 2): 3 question ids ('3', '1', '2')",
+        ),
+        ({"1": "yes"}, "expected a list"),
+    ],
+)
 def test_submission_check(tmp_path, capsys, results, message):
     assert score(write(tmp_path, results)) == 2
     assert message in capsys.readouterr().err
@@ -179,8 +196,11 @@ def test_example_files(capsys):
 
 def test_stems(tmp_path, capsys):
     results = [{"question_id": 1, "answer": "Riding horses."}]
-    files = write(tmp_path, results, {"annotations": [annotation(1, ["ride horse"] * 6 + ["race"] * 4,
-                                                                 question_type="what", answer_type="other")]})
+    files = write(
+        tmp_path,
+        results,
+        {"annotations": [annotation(1, ["ride horse"] * 6 + ["race"] * 4, question_type="what", answer_type="other")]},
+    )
     out, official = tmp_path / "out.json", str(tmp_path / "official")
     assert score(files, "--preset", "okvqa", "--stem", "--json", str(out), "--official-output", official) == 0
     content = json.loads(out.read_text())["vqa_accuracy"]
@@ -196,8 +216,10 @@ def test_ids_that_never_meet_show_two_of_each_file(tmp_path, capsys):
     results = [{**row, "question_id": row["question_id"] + 70} for row in RESULTS]
     files = write(tmp_path, results)
     assert score(files, "--allow-missing") == 2
-    assert (f"have no question id in common: {files[0]} has 73, 71 and 1 more, {files[1]} has 1, 2 and 1 more"
-            in capsys.readouterr().err)  # fmt: skip
+    assert (
+        f"have no question id in common: {files[0]} has 73, 71 and 1 more, {files[1]} has 1, 2 and 1 more"
+        in capsys.readouterr().err
+    )
     questions = tmp_path / "questions.json"
     questions.write_text(json.dumps({"questions": [{"question_id": f"q{i}"} for i in range(3)]}))
     assert score(write(tmp_path), "--questions", str(questions)) == 2

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 PREDICTIONS = ["a man plays a guitar.", "he runs quickly.", "the woman speaks and a dog runs in the park."]
-REFERENCES = ["a man with a red guitar stands on a stage.", "two dogs run on green grass.",
-              "the woman speaks and a dog runs in the park."]
+REFERENCES = [
+    "a man with a red guitar stands on a stage.",
+    "two dogs run on green grass.",
+    "the woman speaks and a dog runs in the park.",
+]
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +28,15 @@ def options(nltk_data, t5_folder):
 
 def test_results(metric, options):
     results = metric.compute(predictions=PREDICTIONS, references=REFERENCES, per_sample=True, **options)
-    assert list(results) == ["entity_score", "entity_recall", "entity_similarity", "entity_score_min",
-                             "entity_score_max", "num_skipped", "per_sample"]
+    assert list(results) == [
+        "entity_score",
+        "entity_recall",
+        "entity_similarity",
+        "entity_score_min",
+        "entity_score_max",
+        "num_skipped",
+        "per_sample",
+    ]
     assert results["num_skipped"] == 1 and results["entity_recall"] == pytest.approx(5 / 6)
     assert results["entity_similarity"] == pytest.approx(1)
     samples = results["per_sample"]
@@ -42,8 +52,14 @@ def test_loads_from_another_folder_with_an_empty_cache(tmp_path):
     code = "import sys, evaluate; print(evaluate.load(sys.argv[1]).signature())"
     folder = Path(__file__).resolve().parents[2] / "metrics" / "entity_score"
     environment = {**os.environ, "HF_HOME": str(tmp_path), "HF_MODULES_CACHE": str(tmp_path / "modules")}
-    result = subprocess.run([sys.executable, "-I", "-c", code, str(folder)], cwd=tmp_path, env=environment,
-                            capture_output=True, text=True, timeout=300)
+    result = subprocess.run(
+        [sys.executable, "-I", "-c", code, str(folder)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert result.stdout.startswith("entity_score|formula:favdbench|"), result.stderr
 
 
@@ -73,12 +89,15 @@ def test_options_reach_the_score(metric, options):
     assert results["num_skipped"] == 0 and results["entity_score_min"] == 0
 
 
-@pytest.mark.parametrize("arguments, error, message", [
-    ({"predictions": ["a", 2]}, TypeError, r"predictions\[1\] is int 2, expected str"),
-    ({"predictions": [[1]], "references": [[3]]}, TypeError, r"predictions\[0\] is list \[1\], expected str"),
-    ({"formula": "x"}, ValueError, "formula is 'x', expected one of"),
-    ({"dtype": "float16"}, ValueError, "dtype is 'float16', expected one of"),
-])
+@pytest.mark.parametrize(
+    "arguments, error, message",
+    [
+        ({"predictions": ["a", 2]}, TypeError, r"predictions\[1\] is int 2, expected str"),
+        ({"predictions": [[1]], "references": [[3]]}, TypeError, r"predictions\[0\] is list \[1\], expected str"),
+        ({"formula": "x"}, ValueError, "formula is 'x', expected one of"),
+        ({"dtype": "float16"}, ValueError, "dtype is 'float16', expected one of"),
+    ],
+)
 def test_errors_leave_nothing_behind(metric, options, arguments, error, message):
     with pytest.raises(error, match=message):
         metric.compute(**{"predictions": PREDICTIONS[:2], "references": REFERENCES[:2], **options, **arguments})

@@ -137,8 +137,14 @@ def test_hash_seed_changes_nothing(nltk_data, t5_folder):
         "print(sample_statistics(found=found, encoder=T5Encoder(sys.argv[1]))['entity_score'].tolist())"
     )
     outputs = {
-        subprocess.run([sys.executable, "-c", code, str(t5_folder)], cwd=ROOT, capture_output=True, text=True,
-                       check=True, env={**os.environ, "PYTHONHASHSEED": seed, "OMP_NUM_THREADS": "1"}).stdout
+        subprocess.run(
+            [sys.executable, "-c", code, str(t5_folder)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed, "OMP_NUM_THREADS": "1"},
+        ).stdout
         for seed in ("1", "2")
     }
     assert len(outputs) == 1 and "guitar" in outputs.pop()
@@ -212,22 +218,28 @@ def test_sanity(predicted, reference, data):
     assert ((statistics["entity_score"] > 0) & (statistics["entity_score"] <= 1.00005)).all()
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"formula": "paper"}, r"formula is 'paper', expected one of \['favdbench', 'readme'\]"),
-    ({"no_entities": None}, "no_entities is None, expected one of"),
-])
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"formula": "paper"}, r"formula is 'paper', expected one of \['favdbench', 'readme'\]"),
+        ({"no_entities": None}, "no_entities is None, expected one of"),
+    ],
+)
 def test_options_are_checked_before_anything_is_loaded(options, message):
     with pytest.raises(ValueError, match=message):
         sample_statistics(["a"], ["b"], **options)
 
 
-@pytest.mark.parametrize("predictions, references, error, message", [
-    (["a", 5], ["b", "c"], TypeError, r"predictions\[1\] is int 5, expected str"),
-    ([[1, 2]], [[3]], TypeError, r"predictions\[0\] is list \[1, 2\], expected str"),
-    (["a"], [["b", None]], TypeError, r"references\[0\]\[1\] is None, expected str"),
-    (["a"], [[]], ValueError, r"references\[0\] is an empty list"),
-    ([], [], ValueError, "predictions is empty"),
-])
+@pytest.mark.parametrize(
+    "predictions, references, error, message",
+    [
+        (["a", 5], ["b", "c"], TypeError, r"predictions\[1\] is int 5, expected str"),
+        ([[1, 2]], [[3]], TypeError, r"predictions\[0\] is list \[1, 2\], expected str"),
+        (["a"], [["b", None]], TypeError, r"references\[0\]\[1\] is None, expected str"),
+        (["a"], [[]], ValueError, r"references\[0\] is an empty list"),
+        ([], [], ValueError, "predictions is empty"),
+    ],
+)
 def test_wrong_items(predictions, references, error, message):
     with pytest.raises(error, match=message):
         find_entities(predictions, references)

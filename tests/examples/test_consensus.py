@@ -36,10 +36,16 @@ def save_votes(path, votes):
 
 # Three votes a pair. The file lists C before B except in the last pair; +1 is for what it lists first.
 VOTES = [
-    (C[0], B[0], -1), (C[0], B[0], -1), (C[0], B[0], 1),
-    (C[1], B[1], 1), (C[1], B[1], 1), (C[1], B[1], 1),
-    (B[2], C[2], -1), (B[2], C[2], -1), (B[2], C[2], -1),
-]  # fmt: skip
+    (C[0], B[0], -1),
+    (C[0], B[0], -1),
+    (C[0], B[0], 1),
+    (C[1], B[1], 1),
+    (C[1], B[1], 1),
+    (C[1], B[1], 1),
+    (B[2], C[2], -1),
+    (B[2], C[2], -1),
+    (B[2], C[2], -1),
+]
 
 
 @pytest.fixture
@@ -71,9 +77,13 @@ def test_agreement_on_small_data(folder):
 
 @pytest.mark.parametrize(
     "b, c, majority, expected",
-    [([1, 0], [0, 1], [5, -5], 1.0), ([1, 0], [0, 1], [-1, 1], 0.0), ([1, 1], [1, 1], [9, -9], 0.5),
-     ([1, 1], [0, 1], [1, 0], 1.0)],
-)  # fmt: skip
+    [
+        ([1, 0], [0, 1], [5, -5], 1.0),
+        ([1, 0], [0, 1], [-1, 1], 0.0),
+        ([1, 1], [1, 1], [9, -9], 0.5),
+        ([1, 1], [0, 1], [1, 0], 1.0),
+    ],
+)
 def test_agreement(b, c, majority, expected):
     assert consensus.is_right(np.array(b), np.array(c), np.array(majority)).mean() == expected
 
@@ -133,8 +143,10 @@ def test_short_form(folder, tmp_path, capsys):
         rows = list(csv.DictReader(file))
     # Two draws of one reference; all three can be drawn in one way only.
     assert [(row["references"], row["draw"]) for row in rows if row["metric"] == "CIDEr"] == [
-        ("1", "0"), ("1", "1"), ("3", "0"),
-    ]  # fmt: skip
+        ("1", "0"),
+        ("1", "1"),
+        ("3", "0"),
+    ]
 
 
 def test_says_that_it_skips(tmp_path, capsys):

@@ -16,8 +16,10 @@ PREDICTIONS = ["a cat sits", "a dog sits"]
 def test_every_reference_is_a_candidate_once_and_short_groups_begin_again():
     turns = list(human_ceiling.rounds(REFERENCES))
     assert [candidates for candidates, _ in turns] == [
-        ["a cat sits", "a dog runs"], ["the cat sits here", "the dog runs"], ["a cat sits", "dogs run in a park"],
-    ]  # fmt: skip
+        ["a cat sits", "a dog runs"],
+        ["the cat sits here", "the dog runs"],
+        ["a cat sits", "dogs run in a park"],
+    ]
     for candidates, others in turns:
         assert [sorted([c, *rest]) for c, rest in zip(candidates, others)] == [sorted(group) for group in REFERENCES]
 

@@ -13,17 +13,29 @@ CAPTIONS = {
     "boy.jpg": ["A boy plays ball .", "The boy has a ball .", "A kid plays .", "Boy and ball .", "A boy ."],
     "sea.jpg": ["Waves of the sea .", "The sea is rough .", "Water and sky .", "A wave .", "Rough sea ."],
 }
-EXPERT = ["dog.jpg\tdog.jpg#0\t4\t4\t4", "dog.jpg\tboy.jpg#0\t1\t1\t2", "sea.jpg\tboy.jpg#1\t1\t2\t1",
-          "boy.jpg\tsea.jpg#3\t1\t1\t1"]  # fmt: skip
-CROWD = ["dog.jpg\tdog.jpg#1\t1.0\t3\t0", "dog.jpg\tboy.jpg#0\t0.25\t1\t3", "sea.jpg\tboy.jpg#1\t0\t0\t3",
-         "boy.jpg\tboy.jpg#4\t0.75\t3\t1"]  # fmt: skip
+EXPERT = [
+    "dog.jpg\tdog.jpg#0\t4\t4\t4",
+    "dog.jpg\tboy.jpg#0\t1\t1\t2",
+    "sea.jpg\tboy.jpg#1\t1\t2\t1",
+    "boy.jpg\tsea.jpg#3\t1\t1\t1",
+]
+CROWD = [
+    "dog.jpg\tdog.jpg#1\t1.0\t3\t0",
+    "dog.jpg\tboy.jpg#0\t0.25\t1\t3",
+    "sea.jpg\tboy.jpg#1\t0\t0\t3",
+    "boy.jpg\tboy.jpg#4\t0.75\t3\t1",
+]
 
 
 @pytest.fixture
 def folder(tmp_path):
     lines = [f"{picture}#{n}\t{caption}" for picture, group in CAPTIONS.items() for n, caption in enumerate(group)]
-    for name, rows in [("Flickr8k.token.txt", lines), ("ExpertAnnotations.txt", EXPERT),
-                       ("CrowdFlowerAnnotations.txt", CROWD), ("Flickr_8k.testImages.txt", ["sea.jpg", "dog.jpg"])]:
+    for name, rows in [
+        ("Flickr8k.token.txt", lines),
+        ("ExpertAnnotations.txt", EXPERT),
+        ("CrowdFlowerAnnotations.txt", CROWD),
+        ("Flickr_8k.testImages.txt", ["sea.jpg", "dog.jpg"]),
+    ]:
         (tmp_path / name).write_text("".join(row + "\n" for row in rows), encoding="utf-8")
     return tmp_path
 
@@ -80,8 +92,15 @@ def test_flickr8k_expert(shared):
     for name, mean in (("CIDEr-D", 0.107580490216052), ("CIDEr", 0.140569), ("CIDEr, stems", 0.180251)):
         assert scores[name].mean() == pytest.approx(mean, abs=1e-6)
     found = human_correlation.correlations(judged, "c", with_rouge=False)
-    expected = {"CIDEr-D": 0.4389, "CIDEr": 0.4417, "CIDEr, stems": 0.4740,
-                "BLEU-1": 0.3232, "BLEU-2": 0.3251, "BLEU-3": 0.3149, "BLEU-4": 0.3078}  # fmt: skip
+    expected = {
+        "CIDEr-D": 0.4389,
+        "CIDEr": 0.4417,
+        "CIDEr, stems": 0.4740,
+        "BLEU-1": 0.3232,
+        "BLEU-2": 0.3251,
+        "BLEU-3": 0.3149,
+        "BLEU-4": 0.3078,
+    }
     assert {name: found[name] for name in expected} == pytest.approx(expected, abs=5e-5)
 
 

@@ -69,8 +69,9 @@ def test_answers_depend_on_the_picture_and_on_the_question():
     one, other = world.Scene(0, 0, 0, 0), world.Scene(1, 1, 1, 1)
     modes = {
         (scene, kind): max(given := world.answers(scene, kind, rng, 50), key=given.count)
-        for scene in (one, other) for kind in world.QUESTIONS
-    }  # fmt: skip
+        for scene in (one, other)
+        for kind in world.QUESTIONS
+    }
     assert len(set(modes.values())) == 8
     assert {len(triple.answers) for triple in SUITE.vqa} == {10}
 
@@ -97,10 +98,13 @@ def test_a_shape_is_painted_in_its_color_at_its_place(scene):
 
 @pytest.mark.parametrize(
     "options, message",
-    [({"n_samples": 0}, "n_samples is 0, expected 1..96"), ({"n_samples": 97}, "n_samples is 97"),
-     ({"vocab_size": 5}, "vocab_size is 5, expected at least"),
-     ({"max_len": 10}, "max_len is 10, expected at least 11")],
-)  # fmt: skip
+    [
+        ({"n_samples": 0}, "n_samples is 0, expected 1..96"),
+        ({"n_samples": 97}, "n_samples is 97"),
+        ({"vocab_size": 5}, "vocab_size is 5, expected at least"),
+        ({"max_len": 10}, "max_len is 10, expected at least 11"),
+    ],
+)
 def test_sizes_that_do_not_fit(options, message):
     with pytest.raises(ValueError, match=message):
         world.build_eval_suite(**options)
@@ -163,8 +167,10 @@ def test_baselines_by_hand():
 
 def made_rows(num_above):
     names = {f"{prefix}{name}": 0.5 for name in curve.CLAIMS for prefix in ("", "baseline_")}
-    return [{"seed": seed, "step": 50, **names, **{name: 0.6 if seed < num_above else 0.5 for name in curve.CLAIMS}}
-            for seed in range(10)]  # fmt: skip
+    return [
+        {"seed": seed, "step": 50, **names, **{name: 0.6 if seed < num_above else 0.5 for name in curve.CLAIMS}}
+        for seed in range(10)
+    ]
 
 
 def test_nine_seeds_of_ten_are_enough_and_equal_is_not_above():

@@ -1,4 +1,4 @@
-"""The README's tables of the experiments say what the CSV files beside their pictures say."""
+"""The tables of the experiments in examples/README.md say what the CSV files beside their pictures say."""
 
 import csv
 import re
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def cells(heading):
     """The numbers in the table under a heading: one list per row, one list of numbers per cell; the name left out."""
-    section = (ROOT / "README.md").read_text(encoding="utf-8").split(f"### {heading}\n")[1].split("\n##")[0]
+    section = (ROOT / "examples/README.md").read_text(encoding="utf-8").split(f"## {heading}\n")[1].split("\n##")[0]
     rows = [line[1:-1].split("|")[1:] for line in section.splitlines() if line.startswith("| ")][1:]
     return [[[float(number) for number in re.findall(r"[-+]?\d+\.\d+", cell)] for cell in row] for row in rows]
 
@@ -58,7 +58,7 @@ def test_tokenizer_effect():
 
 
 def test_training():
-    text = (ROOT / "README.md").read_text(encoding="utf-8").split("### A Trainer with")[1].split("###")[0]
+    text = (ROOT / "examples/README.md").read_text(encoding="utf-8").split("## A Trainer with")[1].split("##")[0]
     text = " ".join(text.split())
     before, *_, after = (float(row["cider"]) for row in read("train_captioner"))
     assert f"from {before:.2f} to {after:.2f}." in text
@@ -68,8 +68,16 @@ def test_training():
 
 def test_learning_curve():
     rows = read("learning_curve")
-    names = [("i2t_r@1", "t2i_r@1"), ("i2t_r@5", "t2i_r@5"), ("i2t_r@10", "t2i_r@10"), ("i2t_mrr", "t2i_mrr"),
-             ("vqa_em",), ("vqa_soft",), ("bleu4",), ("cider",)]  # fmt: skip
+    names = [
+        ("i2t_r@1", "t2i_r@1"),
+        ("i2t_r@5", "t2i_r@5"),
+        ("i2t_r@10", "t2i_r@10"),
+        ("i2t_mrr", "t2i_mrr"),
+        ("vqa_em",),
+        ("vqa_soft",),
+        ("bleu4",),
+        ("cider",),
+    ]
     for group, (before, after, without, _) in zip(names, cells("A model that learns"), strict=True):
         for found, prefix, step in ((before, "", "0"), (after, "", "50"), (without, "baseline_", "50")):
             chosen = [row for row in rows if row["step"] == step]

@@ -51,12 +51,20 @@ def test_says_that_it_skips(tmp_path, capsys):
 @pytest.mark.parametrize(
     "name, own, changes",
     [
-        ("coco", (0.8649, 0.1887), {"split": (-24.17, -3.19), "split, lower": (-18.20, -1.81),
-                                    "no punctuation, lower": (0.13, 0.04), r"\w+, lower": (0.32, 0.06)}),
+        (
+            "coco",
+            (0.8649, 0.1887),
+            {
+                "split": (-24.17, -3.19),
+                "split, lower": (-18.20, -1.81),
+                "no punctuation, lower": (0.13, 0.04),
+                r"\w+, lower": (0.32, 0.06),
+            },
+        ),
         ("flickr8k", (0.7876, 0.1865), {"split": (-4.26, 0.04), "13a, lower": (0.86, 0.99)}),
         ("audiocaps", (0.8748, 0.2798), {"split": (-10.07, -1.54), "nltk Treebank, lower, filter": (-0.11, -0.06)}),
     ],
-)  # fmt: skip
+)
 def test_figures_on_real_captions(name, own, changes, shared):
     groups = {
         "coco": lambda: effect.read_coco(shared / "data"),

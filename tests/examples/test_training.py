@@ -34,8 +34,9 @@ def test_captioner_fails_when_nothing_is_learned(tmp_path):
     from examples import train_captioner
 
     with pytest.raises(SystemExit, match="expected it to rise by 0.2 at least"):
-        train_captioner.main(["--steps", "1", "--every", "1", "--copies", "1", "--threads", "1",
-                              "--output", str(tmp_path)])  # fmt: skip
+        train_captioner.main(
+            ["--steps", "1", "--every", "1", "--copies", "1", "--threads", "1", "--output", str(tmp_path)]
+        )
 
 
 def test_reward_rises(tmp_path):

@@ -152,9 +152,11 @@ TENSORS = {
     "no tensor": (tensors({}, b""), "expected one of them"),
     "metadata alone": (tensors({"__metadata__": {"format": "pt"}}, b""), "expected one of them"),
     "a name of two lines": (tensors({"a\nb\x1b[2J": None}), ENTRY),
-    "20,000 names": (tensors({f"x{i}": {"dtype": "U8", "shape": [0], "data_offsets": [0, 0]} for i in range(20_000)},
-                             b""), "and 19990 more"),
-}  # fmt: skip
+    "20,000 names": (
+        tensors({f"x{i}": {"dtype": "U8", "shape": [0], "data_offsets": [0, 0]} for i in range(20_000)}, b""),
+        "and 19990 more",
+    ),
+}
 
 
 def zipped(members, method=zipfile.ZIP_STORED):
@@ -212,8 +214,10 @@ ARCHIVES = {
     "length beyond the file": (patched(ONE, 20, struct.pack("<LL", 2**31, 2**31)), "overlap"),
     "length of two kinds": (patched(ONE, 24, struct.pack("<L", 2**31)), "packed by another way"),
     "begins beyond the file": (patched(ONE, 42, struct.pack("<L", 2**31)), "no readable"),
-    "damaged packing": (patched(zipped([("table.npy", npy())], zipfile.ZIP_DEFLATED), 39, b"\xff" * 9, b"PK\3\4"),
-                        "no readable"),
+    "damaged packing": (
+        patched(zipped([("table.npy", npy())], zipfile.ZIP_DEFLATED), 39, b"\xff" * 9, b"PK\3\4"),
+        "no readable",
+    ),
     "a bomb": (bomb, "it unpacks to 7549"),
     "a bomb that says less": (lambda: patched(bomb(), 24, struct.pack("<L", 1000)), "CRC"),
     "overlapping arrays": (lambda: overlapping(200), "overlap"),
@@ -221,14 +225,22 @@ ARCHIVES = {
     "header of 2**40": (zipped([("table.npy", npy(shape="(1099511627776,)"))]), SIZE),
     "header of objects": (zipped([("table.npy", npy(descr="'|O'"))]), KIND),
     "no header": (zipped([("table.npy", b"")]), "it begins with"),
-}  # fmt: skip
+}
 
 
 def table(drop=(), **parts):
     """An archive as `DocumentFrequencies.save` writes it, but for some parts."""
     arrays = {"keys_1": np.array([0, 1]), "frequencies_1": np.array([2, 1], np.int32)}
-    settings = {"format": 1, "num_images": 2, "n": 1, "tokenizer": "whitespace", "stem": False, "end_token": None,
-                "final": False, "vocabulary": ["a", "cat"]}  # fmt: skip
+    settings = {
+        "format": 1,
+        "num_images": 2,
+        "n": 1,
+        "tokenizer": "whitespace",
+        "stem": False,
+        "end_token": None,
+        "final": False,
+        "vocabulary": ["a", "cat"],
+    }
     arrays.update({key: value for key, value in parts.items() if key in (*arrays, "keys_2")})
     settings.update({key: value for key, value in parts.items() if key in settings})
     text = parts.get("text", json.dumps(settings).encode())

@@ -77,8 +77,10 @@ PICKLES = {
     "an OrderedDict of no pairs": (b"ccollections\nOrderedDict\n]K\1a\x85R.", "anything but pairs"),
     "a class as the whole": (CLASS + b".", "expected a dict"),
     "a class as a key": (KEY % CLASS, "the key"),
-    "a class as N": (b"}(X\x12\0\0\0document_frequency" + pickle.dumps(GRAMS, 2)[2:-1] + b"X\7\0\0\0ref_len" + CLASS
-                     + b"u.", r"ref_len \(N\) is"),
+    "a class as N": (
+        b"}(X\x12\0\0\0document_frequency" + pickle.dumps(GRAMS, 2)[2:-1] + b"X\7\0\0\0ref_len" + CLASS + b"u.",
+        r"ref_len \(N\) is",
+    ),
     "NEWOBJ": (CLASS + b")\x81.", INSTRUCTION),
     "NEWOBJ_EX": (CLASS + b")}\x92.", INSTRUCTION),
     "INST": (b"(icollections\nCounter\n.", INSTRUCTION),
@@ -137,9 +139,14 @@ PICKLES = {
     "a tuple of 100,000 words": (KEY % (b"(" + WORD + b"q\0" + b"h\0" * 100_000 + b"t"), "a tuple of 100001"),
     "a megabyte of dicts": (b"(" + b"}" * (1 << 20) + b"l.", "more containers"),
     "a Counter of one dict, 50,000 times": (
-        CLASS + b"q\0}q\1(" + b"".join(b"U\4%04dK\1" % i for i in range(9000)) + b"u("
-        + b"h\0h\1\x85R" * 50_000 + b"l.",
-        "more containers|one value"),
+        CLASS
+        + b"q\0}q\1("
+        + b"".join(b"U\4%04dK\1" % i for i in range(9000))
+        + b"u("
+        + b"h\0h\1\x85R" * 50_000
+        + b"l.",
+        "more containers|one value",
+    ),
     "a set": (b"\x8f.", INSTRUCTION),
     "a key twice": (b"}(" + (WORD + b"\x85K\1") * 2 + b"u.", "a key twice"),
     "a key twice, one by one": (b"}" + (WORD + b"\x85K\1s") * 2 + b".", "a key twice"),
@@ -165,7 +172,7 @@ PICKLES = {
     "a list for N": (pickle.dumps({"document_frequency": GRAMS, "ref_len": [3]}), r"ref_len \(N\) is list"),
     "a list for the table": (pickle.dumps({"document_frequency": [1], "ref_len": 3}), "is list, expected a dict"),
     "another class": (b"cx\nOther\n(}tR.", "asks for x.Other"),
-}  # fmt: skip
+}
 
 
 def parquet(**columns):

@@ -54,9 +54,12 @@ def outcome(kind: str, path: str) -> dict:
     seconds = time.process_time() - start
     signal.setitimer(signal.ITIMER_PROF, 0)
     return {
-        "type": type(error).__name__, "is_refusal": isinstance(error, ValueError | TypeError), "text": str(error),
-        "seconds": seconds, "grown": peak_bytes() - peak,
-    }  # fmt: skip
+        "type": type(error).__name__,
+        "is_refusal": isinstance(error, ValueError | TypeError),
+        "text": str(error),
+        "seconds": seconds,
+        "grown": peak_bytes() - peak,
+    }
 
 
 def main() -> None:

@@ -41,12 +41,15 @@ def test_arrays_are_read_as_numpy_reads_them(name, version, tmp_path):
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("header", [
-    "{'descr': '<f4', 'fortran_order': False, 'shape': (2L, 3L), }",
-    '{"descr": "<f4", "fortran_order": False, "shape": (2, 3)}',
-    "{ 'shape':(2,3),'fortran_order':False,'descr':'<f4' }\n",
-    "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3,), }" + " " * 9000 + "\n",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2L, 3L), }",
+        '{"descr": "<f4", "fortran_order": False, "shape": (2, 3)}',
+        "{ 'shape':(2,3),'fortran_order':False,'descr':'<f4' }\n",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3,), }" + " " * 9000 + "\n",
+    ],
+)
 def test_headers_of_other_writers(header, tmp_path):
     (tmp_path / "x.npy").write_bytes(npy(header=header))
     assert open_array(str(tmp_path / "x.npy")).tolist() == [[0, 1, 2], [3, 4, 5]]

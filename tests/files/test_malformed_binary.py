@@ -15,10 +15,14 @@ from tests.files.malformed_pickles import KEPT, PICKLES, STATISTICS
 
 # Name of a set -> what reads it, how its files end, and the files.
 SETS = {
-    "npy": ("array", "npy", ARRAYS), "safetensors": ("array", "safetensors", TENSORS),
-    "npz": ("npz", "npz", ARCHIVES), "tables": ("npz", "npz", TABLES), "pickles": ("pickle", "p", PICKLES),
-    "statistics": ("statistics", "parquet", STATISTICS), "kept": ("kept", "parquet", KEPT),
-}  # fmt: skip
+    "npy": ("array", "npy", ARRAYS),
+    "safetensors": ("array", "safetensors", TENSORS),
+    "npz": ("npz", "npz", ARCHIVES),
+    "tables": ("npz", "npz", TABLES),
+    "pickles": ("pickle", "p", PICKLES),
+    "statistics": ("statistics", "parquet", STATISTICS),
+    "kept": ("kept", "parquet", KEPT),
+}
 CASES = [(kind, name) for kind, (_, _, files) in SETS.items() for name in files]
 ROOT = Path(__file__).parents[2]
 
@@ -30,8 +34,14 @@ def read_all(folder, lines):
     while len(found) < len(lines):
         (folder / "list").write_text("\n".join(lines[len(found) :]), encoding="utf-8")
         command = [sys.executable, str(Path(__file__).with_name("read_many.py")), "list", "good.parquet"]
-        run = subprocess.run(command, cwd=folder, env={"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-                             capture_output=True, text=True, timeout=100)  # fmt: skip
+        run = subprocess.run(
+            command,
+            cwd=folder,
+            env={"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
         found += map(json.loads, run.stdout.splitlines())
         if run.returncode == 0:
             break

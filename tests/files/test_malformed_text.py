@@ -48,8 +48,10 @@ MALFORMED = {
     "doubled key": (b'{"1": ["a"], "1": ["b"]}', "the key '1' stands twice"),
     "doubled key inside": (as_value('{"a": {"b": [{"c": 1, "d": 2, "c": 1}]}}'), "the key 'c' stands twice"),
     "doubled long key": (f'{{"{"k" * 10_000}": 1, "{"k" * 10_000}": 2}}'.encode(), "the key 'kkk"),
-    "doubled among many": (("{" + '"a": 1,' + "".join(f'"{i}": 1,' for i in range(9_999)) + '"9998": 2}').encode(),
-                           "the key '9998' stands twice"),
+    "doubled among many": (
+        ("{" + '"a": 1,' + "".join(f'"{i}": 1,' for i in range(9_999)) + '"9998": 2}').encode(),
+        "the key '9998' stands twice",
+    ),
     "doubled hostile key": (b'{"\\u001b[2J": 1, "\\u001b[2J": 2}', r"the key '\x1b[2J' stands twice"),
     "utf-16": (CAPTIONS.encode("utf-16"), "is UTF-16, expected a text in UTF-8"),
     "utf-16, big": (("\ufeff" + CAPTIONS).encode("utf-16-be"), "is UTF-16"),
@@ -94,7 +96,7 @@ MALFORMED = {
     "a word": (b"none", "JSON"),
     "a comment": (b"[] // none", "Extra data"),
     "random bytes": (bytes(range(128, 256)), "is not UTF-8"),
-}  # fmt: skip
+}
 # Of a whole file only: a line of JSON Lines without a byte is skipped, and others are right there.
 EMPTY = (b"", b" \n\t\n", MARK)
 
@@ -103,10 +105,17 @@ ROLES = {
     "predictions": ["bleu4", "--predictions", "{}", "--references", "right.json"],
     "references": ["cider", "--predictions", "right.json", "--references", "{}"],
     "annotations": ["vqa_accuracy", "--predictions", "answers.json", "--references", "{}"],
-    "questions": ["vqa_accuracy", "--predictions", "answers.json", "--references", "annotations.json",
-                  "--questions", "{}"],
+    "questions": [
+        "vqa_accuracy",
+        "--predictions",
+        "answers.json",
+        "--references",
+        "annotations.json",
+        "--questions",
+        "{}",
+    ],
     "retrieval": ["recall_at_k", "--similarity", "similarity.npy", "--references", "{}"],
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -142,8 +151,17 @@ def test_one_sentence(kind, folder, capsys):
     (folder / "bad.jsonl").write_bytes(ROW + b"\n" + content + b"\n" + ROW)
     found = sentence(["bleu4", "--predictions", "bad.jsonl"], capsys, "bad.jsonl, line 2")
     # Marks and kinds are those of a file, not of a line.
-    assert message in found or kind in ("utf-16", "utf-16, big", "utf-32", "utf-32, big", "gzip", "cut gzip", "zip",
-                                        "zstd", "Parquet")  # fmt: skip
+    assert message in found or kind in (
+        "utf-16",
+        "utf-16, big",
+        "utf-32",
+        "utf-32, big",
+        "gzip",
+        "cut gzip",
+        "zip",
+        "zstd",
+        "Parquet",
+    )
     (folder / "first.jsonl").write_bytes(content)
     sentence(["bleu4", "--predictions", "first.jsonl"], capsys, "first.jsonl")
 
@@ -153,8 +171,12 @@ def test_what_is_no_text_file(role, folder, capsys, monkeypatch):
     monkeypatch.setattr(text_files, "_PIPE_SECONDS", 0.05)
     (folder / "bad.json").mkdir()
     os.mkfifo(folder / "pipe.json")
-    for path, message in (("bad.json", "is a folder, expected a file"), ("/dev/zero", "is a device"),
-                          ("pipe.json", "is empty"), ("none.json", "No such file")):  # fmt: skip
+    for path, message in (
+        ("bad.json", "is a folder, expected a file"),
+        ("/dev/zero", "is a device"),
+        ("pipe.json", "is empty"),
+        ("none.json", "No such file"),
+    ):
         assert message in sentence([part.format(path) for part in ROLES[role]], capsys, path)
     for content in EMPTY:
         (folder / "empty.json").write_bytes(content)
@@ -189,8 +211,12 @@ def test_a_mark_before_json_lines(folder):
 def test_the_line_is_named(folder, capsys):
     lines = ["[", *('{"image_id": 1, "caption": "a"},' for _ in range(5)), '{"image_id": 2, "caption": "%s"}]']
     text = "\n".join(lines)
-    for bad, where in ((b"\xff", "bad.json, line 7 "), (b"\0", "bad.json, line 7 "), (b"\\ud800", "bad.json, line 7:"),
-                       (b'"', "at line 7, column")):  # fmt: skip
+    for bad, where in (
+        (b"\xff", "bad.json, line 7 "),
+        (b"\0", "bad.json, line 7 "),
+        (b"\\ud800", "bad.json, line 7:"),
+        (b'"', "at line 7, column"),
+    ):
         (folder / "bad.json").write_bytes(text.encode().replace(b"%s", bad))
         assert where in sentence(["bleu4", "--predictions", "bad.json", "--references", "right.json"], capsys, "bad")
 
@@ -249,6 +275,7 @@ def test_choices_that_are_no_list(folder, capsys):
 
 def test_memory_does_not_grow(folder):
     """Whatever is refused leaves nothing behind, and takes no more room than a few times its size."""
+
     def read_all():
         for number, (content, _) in enumerate(MALFORMED.values()):
             (folder / f"{number}.json").write_bytes(content)
@@ -271,4 +298,6 @@ def test_memory_does_not_grow(folder):
 def test_json_that_is_written_has_null():
     nan, inf = float("nan"), float("inf")
     assert json.loads(json_text({"a": [nan, (inf, -inf)], "b": 1.5}), parse_constant=pytest.fail) == {
-        "a": [None, [None, None]], "b": 1.5}  # fmt: skip
+        "a": [None, [None, None]],
+        "b": 1.5,
+    }

@@ -21,8 +21,30 @@ INPUTS = {name: TEXTS for name in names()} | {
 NESTED = "a"
 for _ in range(300):
     NESTED = [NESTED]
-ODD = ["4", "", "x" * 200, math.nan, math.inf, -1, 0, 1.5, True, None, [], {}, {"a": [1]}, [[1]], [None], 10**400,
-       2**63, [10**400], NESTED, "<img src=x>", [-1], 400_000]  # fmt: skip
+ODD = [
+    "4",
+    "",
+    "x" * 200,
+    math.nan,
+    math.inf,
+    -1,
+    0,
+    1.5,
+    True,
+    None,
+    [],
+    {},
+    {"a": [1]},
+    [[1]],
+    [None],
+    10**400,
+    2**63,
+    [10**400],
+    NESTED,
+    "<img src=x>",
+    [-1],
+    400_000,
+]
 
 
 @pytest.fixture(scope="module", params=names())
@@ -104,10 +126,14 @@ def test_work_is_refused_before_it_is_done(space):
 def test_the_page_and_its_endpoint_have_the_same_bounds(space):
     page, module = space.page, sys.modules["_page"]
     options = [*module.all_options(page)]
-    values = [str(option.choices[0]) if option.choices else None if option.is_file else page.default(option)
-              for option in options]  # fmt: skip
-    values = [10**9 if option.name == "n_resamples" else "" if option.parse else value
-              for option, value in zip(options, values)]  # fmt: skip
+    values = [
+        str(option.choices[0]) if option.choices else None if option.is_file else page.default(option)
+        for option in options
+    ]
+    values = [
+        10**9 if option.name == "n_resamples" else "" if option.parse else value
+        for option, value in zip(options, values)
+    ]
     with pytest.raises(gr.Error) as told:
         module.answer(page, "table", [list(row) for row in page.rows], [None] * 4, False, values)
     assert "at most 10,000" in told.value.message and not told.value.print_exception

@@ -23,7 +23,7 @@ def package(tmp_path, monkeypatch):
         "cat/cat.py": "from ._shared import high\nfrom .scoring import score\n",
         "cat/scoring.py": "from ._shared import high\n\nscore = high\n",
         "cat/app.py": "from _page import launch\n",
-    }  # fmt: skip
+    }
     for name, text in texts.items():
         path = tmp_path / "metrics" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,14 +52,29 @@ def test_a_bundle_stands_alone(package, file, wanted):
     assert done.stdout == "b\n", done.stderr
 
 
-@pytest.mark.parametrize("file, text, message", [
-    ("utils/high.py", "from .low import low\n\n\ndef high():\n    pass\n\n\nlow = 2\n", "low stands for low.py and"),
-    ("utils/high.py", "from .low import low\nfrom json import dumps as re\n\nhigh = low\n", "re stands for re and"),
-    ("utils/high.py", "from .low import low as other\n\nhigh = other\n", "expected `from .module import name`"),
-    ("utils/high.py", "def high():\n    from .low import low\n    return low\n", "high.py:2: expected `from .module"),
-    ("cat/scoring.py", "from ._shared import nothing\n", "imports nothing from _shared, expected a name"),
-    ("cat/cat.py", "from .scoring import score\n", r"cat.py must import \['_shared'\] too, since scoring.py does"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "file, text, message",
+    [
+        (
+            "utils/high.py",
+            "from .low import low\n\n\ndef high():\n    pass\n\n\nlow = 2\n",
+            "low stands for low.py and",
+        ),
+        (
+            "utils/high.py",
+            "from .low import low\nfrom json import dumps as re\n\nhigh = low\n",
+            "re stands for re and",
+        ),
+        ("utils/high.py", "from .low import low as other\n\nhigh = other\n", "expected `from .module import name`"),
+        (
+            "utils/high.py",
+            "def high():\n    from .low import low\n    return low\n",
+            "high.py:2: expected `from .module",
+        ),
+        ("cat/scoring.py", "from ._shared import nothing\n", "imports nothing from _shared, expected a name"),
+        ("cat/cat.py", "from .scoring import score\n", r"cat.py must import \['_shared'\] too, since scoring.py does"),
+    ],
+)
 def test_what_is_refused(package, file, text, message):
     (package / file).write_text(text)
     with pytest.raises(ValueError, match=message):

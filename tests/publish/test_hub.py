@@ -26,15 +26,24 @@ for line in sys.stdin:
     found = metric.compute(**arguments), metric.signature(), type(metric).__module__
     print("result:", json.dumps(found), flush=True)
 """
-TEXTS = {"predictions": ["a cat sits on a mat", "two dogs run in the park"],
-         "references": [["a cat is sitting on a mat", "the cat sat on the mat"], ["two dogs play in a park"]]}
+TEXTS = {
+    "predictions": ["a cat sits on a mat", "two dogs run in the park"],
+    "references": [["a cat is sitting on a mat", "the cat sat on the mat"], ["two dogs play in a park"]],
+}
 # The examples of the cards.
 EXAMPLES = {
     "cider": (TEXTS, 2.3832),
     "bleu4": ({**TEXTS, "references": [TEXTS["references"][0], ["two dogs run in a park"]]}, 0.4204),
     "vqa_accuracy": ({"predictions": ["no", "Yes."], "references": [["yes"] * 8 + ["no"] * 2, ["yes"] * 10]}, 0.3),
-    "recall_at_k": ({"image_embeddings": [[1.0, 0.0], [0.0, 1.0]], "references": [[0, 1], [2]], "k": [1, 2],
-                     "text_embeddings": [[0.9, 0.1], [0.8, 0.9], [0.1, 0.7]]}, 3.6667),
+    "recall_at_k": (
+        {
+            "image_embeddings": [[1.0, 0.0], [0.0, 1.0]],
+            "references": [[0, 1], [2]],
+            "k": [1, 2],
+            "text_embeddings": [[0.9, 0.1], [0.8, 0.9], [0.1, 0.7]],
+        },
+        3.6667,
+    ),
 }
 MAIN_KEY = {name: name for name in names()} | {"recall_at_k": "rsum"}
 
@@ -131,8 +140,13 @@ class Scorer:
     def __init__(self, folder, **variables):
         (folder / "empty").mkdir(parents=True)
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-c", SCORER], cwd=folder / "empty", env=environment(folder, **variables),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            [sys.executable, "-I", "-c", SCORER],
+            cwd=folder / "empty",
+            env=environment(folder, **variables),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
 
     def __call__(self, name, arguments):
         self.process.stdin.write(json.dumps([name, arguments]) + "\n")
@@ -157,8 +171,9 @@ def checkout(tmp_path):
 
 def push(checkout, names, **variables):
     command = [sys.executable, "-m", "metrics", "push", *names, "--namespace", "someone"]
-    return subprocess.run(command, cwd=checkout, env=environment(checkout, **variables), capture_output=True,
-                          text=True, timeout=120)
+    return subprocess.run(
+        command, cwd=checkout, env=environment(checkout, **variables), capture_output=True, text=True, timeout=120
+    )
 
 
 def test_without_a_token_there_is_one_clear_sentence(checkout):
@@ -184,8 +199,11 @@ def test_pushed_metrics_load_from_the_hub(checkout, tmp_path, nltk_data, request
             assert results[MAIN_KEY[name]] == pytest.approx(expected, abs=5e-5)
             assert signature.startswith("cider_d|" if name == "cider" else f"{name}|")
         if find_spec("torch"):
-            entities = {"predictions": ["a man plays a guitar"], "references": ["a man with a guitar"],
-                        "model_path": str(request.getfixturevalue("t5_folder"))}
+            entities = {
+                "predictions": ["a man plays a guitar"],
+                "references": ["a man with a guitar"],
+                "model_path": str(request.getfixturevalue("t5_folder")),
+            }
             assert score("someone/entity_score", entities)[0]["entity_score"] == pytest.approx(1.00005, abs=1e-5)
 
         _, _, old_module = score("someone/cider", TEXTS)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from metrics.recall_at_k.images import image_of_rows
 from metrics.recall_at_k.inputs import check_pairs
-from metrics.recall_at_k.reporting import image_of_rows
 from metrics.recall_at_k.scoring import sample_statistics, score
 
 REFERENCES = [[0, 1], [2], [3, 4, 5], [6], [7, 8]]
@@ -31,8 +31,9 @@ def drawn_again(statistics, image, draw):
 
 
 def test_intervals_are_those_of_whole_images_drawn_again(metric, similarity):
-    found = metric.compute(predictions=similarity, references=REFERENCES, k=[1, 2], confidence_level=0.9,
-                           n_resamples=200, seed=5)["confidence_interval"]
+    found = metric.compute(
+        predictions=similarity, references=REFERENCES, k=[1, 2], confidence_level=0.9, n_resamples=200, seed=5
+    )["confidence_interval"]
     statistics = sample_statistics(similarity, REFERENCES)
     image = np.array([0, 1, 2, 3, 4, *np.repeat(np.arange(5), [2, 1, 3, 1, 2])])
     rng = np.random.default_rng(5)
@@ -72,24 +73,32 @@ def test_labels_of_users_take_in_no_text_without_an_image(metric, first, others)
     # Twelve images with a text each, the first of them not found, and a text more.
     inputs = {"predictions": np.eye(12, 13) * (np.arange(13) > 0), "references": list(range(12)), "k": 1}
     options = {"no_correct": "zero", "confidence_level": 0.9, "n_resamples": 50, "directions": "backward"}
-    found, plain = (metric.compute(**inputs, by=labels, clusters=labels, **options)
-                    for labels in ([first, *others], ["a", *"bcdefghijkl"]))
+    found, plain = (
+        metric.compute(**inputs, by=labels, clusters=labels, **options)
+        for labels in ([first, *others], ["a", *"bcdefghijkl"])
+    )
     assert found["by"][first] == plain["by"]["a"]
     assert found["by"][first]["count"] == 1
     assert found["confidence_interval"] == plain["confidence_interval"]
     assert found["confidence_interval"]["t2i_r@1"][0] < found["t2i_r@1"] < found["confidence_interval"]["t2i_r@1"][1]
 
 
-@pytest.mark.parametrize("options, error, message", [
-    ({"by": ["x", "y", "x", 3, "y"]}, TypeError, r"by\[3\] is int 3, expected str for all images"),
-    ({"by": ["x", ["y"], "x", "x", "y"]}, TypeError, r"by\[1\] is list"),
-    ({"clusters": [1, True, 2, 3, 4]}, TypeError, r"clusters\[1\] is bool True"),
-    ({"references": [[0], [1], [2], [3], []], "by": ["x", "x", "x", "x", "y"]}, ValueError,
-     "by has str 'y', of which no image has a correct item"),
-    ({"by": ["x"] * 9}, ValueError, r"by has 9 labels, expected 5 \(one per image\)"),
-    ({"clusters": "xyxyx"}, TypeError, "clusters is str"),
-    ({"confidence_level": 95}, ValueError, "confidence_level is 95"),
-])
+@pytest.mark.parametrize(
+    "options, error, message",
+    [
+        ({"by": ["x", "y", "x", 3, "y"]}, TypeError, r"by\[3\] is int 3, expected str for all images"),
+        ({"by": ["x", ["y"], "x", "x", "y"]}, TypeError, r"by\[1\] is list"),
+        ({"clusters": [1, True, 2, 3, 4]}, TypeError, r"clusters\[1\] is bool True"),
+        (
+            {"references": [[0], [1], [2], [3], []], "by": ["x", "x", "x", "x", "y"]},
+            ValueError,
+            "by has str 'y', of which no image has a correct item",
+        ),
+        ({"by": ["x"] * 9}, ValueError, r"by has 9 labels, expected 5 \(one per image\)"),
+        ({"clusters": "xyxyx"}, TypeError, "clusters is str"),
+        ({"confidence_level": 95}, ValueError, "confidence_level is 95"),
+    ],
+)
 def test_wrong_labels_are_named(metric, similarity, options, error, message):
     with pytest.raises(error, match=message):
         metric.compute(**{"predictions": similarity, "references": REFERENCES, **options})

@@ -59,8 +59,10 @@ def exact_statistics(images, texts, similarity, **options):
         # A query's own norm changes no order.
         squares = (texts, images)[axis].astype(object) ** 2
         squares = squares.sum(axis=1) if similarity == "cosine" else np.ones(len(squares), int)
-        keys = [[Fraction(int(dot) * abs(int(dot)), int(square) or 1) for dot, square in zip(row, squares)]
-                for row in (dots, dots.T)[axis]]  # fmt: skip
+        keys = [
+            [Fraction(int(dot) * abs(int(dot)), int(square) or 1) for dot, square in zip(row, squares)]
+            for row in (dots, dots.T)[axis]
+        ]
         places = [{key: place for place, key in enumerate(sorted(set(row)))} for row in keys]
         places = np.array([[place[key] for key in row] for place, row in zip(places, keys)])
         results.append(sample_statistics((places, places.T)[axis], directions=direction, **options))
@@ -97,8 +99,9 @@ def test_integers_exactly(monkeypatch, kind, similarity):
         typed = [as_type(side, dtype) for side in sides]
         if dtype.startswith("float"):
             # 0.0 and -0.0 are one number.
-            typed = [np.where(side == 0, np.array([0.0, -0.0], dtype)[np.arange(side.shape[1]) % 2], side)
-                     for side in typed]  # fmt: skip
+            typed = [
+                np.where(side == 0, np.array([0.0, -0.0], dtype)[np.arange(side.shape[1]) % 2], side) for side in typed
+            ]
         for way in WAYS if dtype in ("float32", "float64") else WAYS[1:3]:
             with_blocks(monkeypatch, *way)
             whole = {"image_embeddings": typed[0], "text_embeddings": typed[1]}
@@ -203,8 +206,9 @@ def test_codes_score_the_mean_over_all_orders(seed, similarity):
     rows, columns = rng.integers(1, 6, 2)
     images, texts = (rng.choice([-1, 1], (size, 3)).astype(np.float32) for size in (rows, columns))
     forward = [set(rng.permutation(columns)[: 1 + rng.integers(0, columns)].tolist()) for _ in range(rows)]
-    statistics = sample_statistics(None, list(map(sorted, forward)), images, texts, similarity=similarity,
-                                   fraction_at=[1, 2])  # fmt: skip
+    statistics = sample_statistics(
+        None, list(map(sorted, forward)), images, texts, similarity=similarity, fraction_at=[1, 2]
+    )
     found = score(statistics, [1, 2], recall_fraction=True)
     del found["rsum"]
     expected = scores_of((images @ texts.T).astype(int), forward, transposed(forward, columns), [1, 2])

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from metrics.recall_at_k import scoring
 from metrics.recall_at_k.device import DeviceArithmetic
-from metrics.recall_at_k.inputs import check_pairs
-from metrics.recall_at_k.reporting import image_of_rows, report
-from metrics.recall_at_k.scoring import check_items, sample_statistics, score
+from metrics.recall_at_k.images import image_of_rows
+from metrics.recall_at_k.inputs import Ranked, check_pairs
+from metrics.recall_at_k.scoring import Scorer, check_items, sample_statistics, score
 from metrics.scale.retrieval import sample_statistics as statistics_of_shards
 from tests.recall_at_k.oracle import query_scores, scores_of, transposed
 from tests.recall_at_k.test_near_ties import KINDS, WAYS, exact_statistics, noisy, same, sides_of, with_blocks
@@ -157,7 +157,9 @@ def test_folds(ties):
     rng = np.random.default_rng(4)
     matrix = rng.integers(0, 4, (8, 8)).astype(float)
     references = [[i ^ 1, i] if i % 3 else [(i + 2) % 8, i ^ 1] for i in range(8)]
-    _, results, line = report(matrix, check_pairs(references, None, 8, 8, True), k=K, ties=ties, folds=2)
+    scorer = Scorer(k=K, ties=ties, folds=2, exclude_self=True, similarity=None)
+    found = scorer.find(Ranked(matrix, check_pairs(references, None, 8, 8, True)))
+    results, line = found.results, scorer.signature(found.num_references)
     assert line.endswith("|folds:2|exclude_self:yes|refs:1-2|v:0.1.0")
     halves = []
     for rows in (range(4), range(4, 8)):
@@ -173,8 +175,9 @@ def test_folds(ties):
                 scores.append((row[kept], correct))
         halves.append([scores[: len(rows)], scores[len(rows) :]])
     for number, name in enumerate(("i2t", "t2i")):
-        means = [np.mean([query_scores(*query, (2,), ties)["r@2"] for query in half[number] if query[1]])
-                 for half in halves]  # fmt: skip
+        means = [
+            np.mean([query_scores(*query, (2,), ties)["r@2"] for query in half[number] if query[1]]) for half in halves
+        ]
         assert results["folds"][f"{name}_r@2"] == pytest.approx(np.mean(means))
 
 
@@ -186,13 +189,22 @@ def test_both_queries_of_an_item_are_drawn_and_labelled_as_one():
 
 def test_the_module(metric):
     matrix, references = np.array([[9, 1, 2, 2], [1, 9, 0, 3], [2, 0, 9, 1], [2, 3, 1, 9.0]]), [1, 0, [3, 3], [2, 3]]
-    results = metric.compute(predictions=matrix, references=references, exclude_self=True, k=[1, 3], per_sample=True,
-                             by=["a", "a", "b", "b"], confidence_level=0.9, n_resamples=20)  # fmt: skip
+    results = metric.compute(
+        predictions=matrix,
+        references=references,
+        exclude_self=True,
+        k=[1, 3],
+        per_sample=True,
+        by=["a", "a", "b", "b"],
+        confidence_level=0.9,
+        n_resamples=20,
+    )
     assert results["per_sample"]["rank"] == [3.0, 2.0, 2.0, 3.0] * 2
     assert (results["i2t_r@1"], results["i2t_r@3"], results["num_t"]) == (0.0, 1.0, 4)
     assert results["by"]["b"]["t2i_mean_rank"] == 2.5
     assert metric.signature() == (
-        "recall_at_k|k:1,3|ties:expected|sim:matrix|dir:both|no_correct:skip|exclude_self:yes|refs:1|v:0.1.0")
+        "recall_at_k|k:1,3|ties:expected|sim:matrix|dir:both|no_correct:skip|exclude_self:yes|refs:1|v:0.1.0"
+    )
     expected = metric.compute(predictions=matrix, references=references, exclude_self=True)
     metric.add_batch(predictions=matrix[:3], references=references[:3])
     metric.add_batch(predictions=matrix[3:], references=references[3:])
@@ -211,17 +223,23 @@ def test_batches_of_pairs_know_an_item_by_its_id(metric, name):
     sides = {"image_embeddings": vectors[rows], "text_embeddings": vectors[columns]}
     metric.add_batch(**sides, **ids)
     expected = metric.compute(exclude_self=True)
-    assert expected == metric.compute(image_embeddings=vectors, text_embeddings=vectors, references=references,
-                                      exclude_self=True)  # fmt: skip
+    assert expected == metric.compute(
+        image_embeddings=vectors, text_embeddings=vectors, references=references, exclude_self=True
+    )
     # An item that is on one side alone has nothing to leave out: the last is no text any more.
     some = [row for row, (_, j) in enumerate(pairs) if j < 5]
-    metric.add_batch(**{key: side[some] for key, side in sides.items()},
-                     **{key: [values[row] for row in some] for key, values in ids.items()})  # fmt: skip
+    metric.add_batch(
+        **{key: side[some] for key, side in sides.items()},
+        **{key: [values[row] for row in some] for key, values in ids.items()},
+    )
     samples = metric.compute(exclude_self=True, per_sample=True)["per_sample"]
     matrix = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     expected = [1 + sum((matrix @ matrix.T)[5, [0, 1, 2, 3]] > (matrix @ matrix.T)[5, 4])]
-    assert [rank for rank, query, way in zip(*(samples[key] for key in ("rank", "query", "direction")))
-            if query == name(5) and way == "i2t"] == expected  # fmt: skip
+    assert [
+        rank
+        for rank, query, way in zip(*(samples[key] for key in ("rank", "query", "direction")))
+        if query == name(5) and way == "i2t"
+    ] == expected
 
 
 def test_a_trainers_rows(metric):
@@ -230,18 +248,26 @@ def test_a_trainers_rows(metric):
     sides = (vectors[[i for i, _ in pairs]], vectors[[j for _, j in pairs]])
     rows = SimpleNamespace(predictions=sides, label_ids=None, inputs=None)
     found = metric.compute_metrics(references=pairs, exclude_self=True)(rows)
-    expected = metric.compute(image_embeddings=vectors, text_embeddings=vectors, references=[1, 0, 3, 2],
-                              exclude_self=True)  # fmt: skip
+    expected = metric.compute(
+        image_embeddings=vectors, text_embeddings=vectors, references=[1, 0, 3, 2], exclude_self=True
+    )
     assert found == expected
     with pytest.raises(ValueError, match="a Trainer's rows have the image's id alone, expected the ids of both sides"):
         metric.compute_metrics(references=[3, 2, 1, 0], exclude_self=True)(rows)
 
 
-@pytest.mark.parametrize("shape, options, message", [
-    ((2, 3), {"references": [0, 1]}, "exclude_self is True and the sides have 2 and 3 items, expected the same items"),
-    ((2, 2), {}, "references is None and exclude_self True, expected the correct columns of each row"),
-    ((2, 2), {"references": [0, 1], "exclude_self": "yes"}, "exclude_self is 'yes', expected True or False"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape, options, message",
+    [
+        (
+            (2, 3),
+            {"references": [0, 1]},
+            "exclude_self is True and the sides have 2 and 3 items, expected the same items",
+        ),
+        ((2, 2), {}, "references is None and exclude_self True, expected the correct columns of each row"),
+        ((2, 2), {"references": [0, 1], "exclude_self": "yes"}, "exclude_self is 'yes', expected True or False"),
+    ],
+)
 def test_wrong_use_is_named(metric, shape, options, message):
     options = {"exclude_self": True, **options}
     for function in (sample_statistics, metric.compute):
@@ -250,8 +276,9 @@ def test_wrong_use_is_named(metric, shape, options, message):
 
 
 def test_ids_that_never_meet_are_shown(metric):
-    metric.add_batch(image_embeddings=np.eye(3), text_embeddings=np.eye(3), image_ids=["a", "b", "c"],
-                     text_ids=["1", "2", "3"])  # fmt: skip
+    metric.add_batch(
+        image_embeddings=np.eye(3), text_embeddings=np.eye(3), image_ids=["a", "b", "c"], text_ids=["1", "2", "3"]
+    )
     with pytest.raises(ValueError, match="image_ids begin with 'a', 'b' and text_ids with '1', '2', expected one id"):
         metric.compute(exclude_self=True)
     metric.reset()
@@ -272,7 +299,9 @@ def test_a_correct_item_named_twice_counts_once(metric, seed, ties):
     found.append(metric.compute(**options))
     assert found == [expected] * 2
     backward = [once[0], *references[1:]]
-    same(sample_statistics(matrix, once, backward_references=backward),
-         sample_statistics(matrix, once, backward_references=once))  # fmt: skip
+    same(
+        sample_statistics(matrix, once, backward_references=backward),
+        sample_statistics(matrix, once, backward_references=once),
+    )
     oracle = scores_of(matrix, references, transposed(references, len(matrix)), K, ties)
     assert {key: found[0][key] for key in oracle} == pytest.approx(oracle, abs=1e-12)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from metrics.recall_at_k import products, ranks
 from metrics.recall_at_k.rounding import Thresholds
-from metrics.recall_at_k.scoring import recall_at_k, sample_scores, sample_statistics, score, signature_settings
+from metrics.recall_at_k.scoring import Scorer, recall_at_k, sample_scores, sample_statistics, score
 from tests.recall_at_k.oracle import scores_of, transposed
 
 TIES = ["expected", "pessimistic", "optimistic"]
@@ -44,8 +44,10 @@ def test_backward_references_are_the_pairs_of_the_texts(seed):
     references = {"references": [sorted(items) for items in forward], "backward_references": list(map(list, backward))}
     found = score(sample_statistics(matrix, **references), k=2)
     expected = scores_of(matrix, forward, backward, (2,))
-    assert found == pytest.approx({key: v for key, v in expected.items() if "fraction" not in key} |
-                                  {"rsum": expected["i2t_r@2"] + expected["t2i_r@2"]})
+    assert found == pytest.approx(
+        {key: v for key, v in expected.items() if "fraction" not in key}
+        | {"rsum": expected["i2t_r@2"] + expected["t2i_r@2"]}
+    )
 
 
 def integer_embeddings(seed, rows, columns, dimensions=4):
@@ -211,8 +213,10 @@ def test_shards_of_queries_score_as_the_whole():
     matrix = rng.integers(0, 5, (12, 9))
     references = [rng.permutation(9)[:3].tolist() for _ in range(12)]
     whole = sample_statistics(matrix, references, directions="forward", fraction_at=[1, 5, 10])
-    parts = [sample_statistics(matrix[s], references[s], directions="forward", fraction_at=[1, 5, 10])
-             for s in (slice(0, 5), slice(5, 12))]
+    parts = [
+        sample_statistics(matrix[s], references[s], directions="forward", fraction_at=[1, 5, 10])
+        for s in (slice(0, 5), slice(5, 12))
+    ]
     joined = {key: np.concatenate([part[key] for part in parts]) for key in whole}
     assert score(joined, recall_fraction=True) == score(whole, recall_fraction=True)
 
@@ -221,8 +225,10 @@ def test_counts_over_shards_of_the_gallery_add_up():
     matrix = np.random.default_rng(4).integers(0, 5, (12, 9)).astype(float)
     thresholds = Thresholds(matrix[np.arange(12), np.arange(12) % 9][None], np.zeros((1, 12)))
     whole, _ = ranks.count(ranks.MatrixBlocks(matrix, np.dtype(float)), thresholds, None)
-    parts = [ranks.count(ranks.MatrixBlocks(part, np.dtype(float)), thresholds, None)[0]
-             for part in (matrix[:, :4], matrix[:, 4:])]
+    parts = [
+        ranks.count(ranks.MatrixBlocks(part, np.dtype(float)), thresholds, None)[0]
+        for part in (matrix[:, :4], matrix[:, 4:])
+    ]
     np.testing.assert_array_equal(np.sum(parts, axis=0), whole)
 
 
@@ -281,18 +287,21 @@ def test_directions():
     assert list(score(backward, k=1)) == ["rsum", "t2i_r@1", "t2i_mrr", "t2i_median_rank", "t2i_mean_rank"]
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"k": 0}, "k is 0, expected an integer of at least 1"),
-    ({"k": True}, "k is True"),
-    ({"k": [1, 2.5]}, "k is 2.5"),
-    ({"k": []}, "k is empty"),
-    ({"k": "5"}, "k is '5'"),
-    ({"k": [1, 10**20]}, "k is 100000000000000000000, expected at most 2\\*\\*53"),
-    ({"ties": "index"}, "ties is 'index', expected one of expected, pessimistic, optimistic"),
-    ({"no_correct": "drop"}, "no_correct is 'drop'"),
-    ({"query_name": "t"}, "expected two names"),
-    ({"recall_fraction": True}, "statistics have no found@1"),
-])
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"k": 0}, "k is 0, expected an integer of at least 1"),
+        ({"k": True}, "k is True"),
+        ({"k": [1, 2.5]}, "k is 2.5"),
+        ({"k": []}, "k is empty"),
+        ({"k": "5"}, "k is '5'"),
+        ({"k": [1, 10**20]}, "k is 100000000000000000000, expected at most 2\\*\\*53"),
+        ({"ties": "index"}, "ties is 'index', expected one of expected, pessimistic, optimistic"),
+        ({"no_correct": "drop"}, "no_correct is 'drop'"),
+        ({"query_name": "t"}, "expected two names"),
+        ({"recall_fraction": True}, "statistics have no found@1"),
+    ],
+)
 def test_wrong_options(options, message):
     with pytest.raises(ValueError, match=message):
         score(sample_statistics(np.eye(3)), **options)
@@ -306,19 +315,29 @@ def test_k_is_kept_once_and_sorted():
 
 
 def test_signature():
-    name, found = signature_settings(k=3, similarity=None, folds=5)
+    name, found = Scorer(k=3, similarity=None, folds=5).settings()
     assert name == "recall_at_k"
-    assert found == {"k": "3", "ties": "expected", "sim": "matrix", "dir": "both", "no_correct": "skip", "folds": 5,
-                     "exclude_self": None}  # fmt: skip
-    assert signature_settings(exclude_self=True)[1]["exclude_self"] is True
+    assert found == {
+        "k": "3",
+        "ties": "expected",
+        "sim": "matrix",
+        "dir": "both",
+        "no_correct": "skip",
+        "folds": 5,
+        "exclude_self": None,
+    }
+    assert Scorer(exclude_self=True).settings()[1]["exclude_self"] is True
 
 
-@pytest.mark.parametrize("matrix, k, message", [
-    ([[1, 2]], 1, "sim_matrix is 1 x 2, expected a square"),
-    (np.eye(3), 4, "k is 4, expected 1 to 3"),
-    (np.eye(3), 0, "k is 0"),
-    ([[np.nan]], 1, "1 NaN"),
-])
+@pytest.mark.parametrize(
+    "matrix, k, message",
+    [
+        ([[1, 2]], 1, "sim_matrix is 1 x 2, expected a square"),
+        (np.eye(3), 4, "k is 4, expected 1 to 3"),
+        (np.eye(3), 0, "k is 0"),
+        ([[np.nan]], 1, "1 NaN"),
+    ],
+)
 def test_lesson_function_refuses(matrix, k, message):
     with pytest.raises(ValueError, match=message):
         recall_at_k(matrix, k)

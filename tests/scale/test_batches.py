@@ -21,8 +21,9 @@ NUMBERS = (1, 2, 7)
 
 def direct(scoring, rows, counting=None, formula=None):
     batch = columns(rows)
-    return scoring.score(scoring.sample_statistics(batch["prediction"], batch["references"], **(counting or {})),
-                         **(formula or {}))
+    return scoring.score(
+        scoring.sample_statistics(batch["prediction"], batch["references"], **(counting or {})), **(formula or {})
+    )
 
 
 def from_shards(statistics_of, shards):
@@ -68,9 +69,16 @@ def test_entity_score(number, t5_folder, nltk_data):
     assert found["entity_score"] > 0
 
 
-TEXTS = ["a man plays a guitar.", "a dog runs in the park.", "it is raining.", "two dogs run on green grass.",
-         "a train passes a station while people talk.", "London has old bridges and a wide river.",
-         "water runs into a metal sink.", "the children play with a kite near a river."]
+TEXTS = [
+    "a man plays a guitar.",
+    "a dog runs in the park.",
+    "it is raining.",
+    "two dogs run on green grass.",
+    "a train passes a station while people talk.",
+    "London has old bridges and a wide river.",
+    "water runs into a metal sink.",
+    "the children play with a kite near a river.",
+]
 
 
 def test_a_question_with_one_answer_in_a_batch_of_its_own():
@@ -139,21 +147,26 @@ def test_wrong_items_are_named():
         statistics_of({"caption": ["a", "b"], "references": [["a"]]})
 
 
-@pytest.mark.parametrize("metric, options, message", [
-    ("recall_at_k", {}, "metric is 'recall_at_k'"),
-    ("bleu4", {"variant": "cider"}, "bleu4 has no option variant"),
-    ("cider", {"tokenizer": "spaces"}, "tokenizer is 'spaces'"),
-    ("vqa_accuracy", {"formula": "mean"}, "formula is 'mean'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "metric, options, message",
+    [
+        ("recall_at_k", {}, "metric is 'recall_at_k'"),
+        ("bleu4", {"variant": "cider"}, "bleu4 has no option variant"),
+        ("cider", {"tokenizer": "spaces"}, "tokenizer is 'spaces'"),
+        ("vqa_accuracy", {"formula": "mean"}, "formula is 'mean'"),
+    ],
+)
 def test_wrong_options_are_named_at_once(metric, options, message):
     with pytest.raises(ValueError, match=message):
         BatchStatistics(metric, **options)
 
 
 def test_pickles_and_imports_no_evaluate():
-    program = ("import pickle, sys; f = pickle.load(sys.stdin.buffer)\n"
-               "f({'prediction': ['a'], 'references': [['b']]})\n"
-               "print([m for m in ('evaluate', 'datasets', 'torch') if m in sys.modules])")  # fmt: skip
+    program = (
+        "import pickle, sys; f = pickle.load(sys.stdin.buffer)\n"
+        "f({'prediction': ['a'], 'references': [['b']]})\n"
+        "print([m for m in ('evaluate', 'datasets', 'torch') if m in sys.modules])"
+    )
     content = pickle.dumps(BatchStatistics("bleu4"))
     result = subprocess.run([sys.executable, "-c", program], input=content, capture_output=True, timeout=60)
     assert result.stdout.decode().strip() == "[]", result.stderr.decode()
@@ -167,11 +180,14 @@ def test_fingerprint_is_of_code_options_and_columns(tmp_path, monkeypatch):
     table = merge_corpus([BatchFrequencies().table(columns(captions(9)))])
     table.save(str(tmp_path / "one.npz"))
     others = [
-        BatchStatistics("cider"), BatchStatistics("cider", n=3, keep=["id"]), BatchStatistics("bleu4"),
-        BatchStatistics("cider", n=3, references="refs"), BatchStatistics("cider", n=3, tokenizer=str.split),
+        BatchStatistics("cider"),
+        BatchStatistics("cider", n=3, keep=["id"]),
+        BatchStatistics("bleu4"),
+        BatchStatistics("cider", n=3, references="refs"),
+        BatchStatistics("cider", n=3, tokenizer=str.split),
         BatchStatistics("cider", n=3, document_frequencies=str(tmp_path / "one.npz")),
         BatchStatistics("cider", n=3, document_frequencies=table),
-    ]  # fmt: skip
+    ]
     found = {same, *(other.fingerprint() for other in others)}
     assert len(found) == 1 + len(others)
     monkeypatch.setattr(fingerprints, "code_of", lambda *modules: "changed")

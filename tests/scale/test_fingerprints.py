@@ -40,11 +40,28 @@ def prints():
     return {**made, "frequencies": BatchFrequencies().fingerprint()}
 
 
-@pytest.mark.parametrize("edit", [
-    "page/layout.py", "page/captions.py", "cider/_page.py", "cider/_shared.py", "cider/app.py", "cider/cider.py",
-    "publish/hub.py", "scale/on_ray.py", "scale/retrieval.py", "cli/report_page.css", "cli/score.py", "utils/base.py",
-    "files/answers.py", "utils/trainer.py", "cider/reward.py", "__main__.py", "scale/kept_files.py.txt",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "page/layout.py",
+        "page/captions.py",
+        "cider/_page.py",
+        "cider/_shared.py",
+        "cider/app.py",
+        "cider/cider.py",
+        "publish/hub.py",
+        "scale/on_ray.py",
+        "scale/retrieval.py",
+        "cli/report_page.css",
+        "cli/score.py",
+        "utils/base.py",
+        "files/answers.py",
+        "utils/trainer.py",
+        "cider/reward.py",
+        "__main__.py",
+        "scale/kept_files.py.txt",
+    ],
+)
 def test_what_does_not_matter(edit, package):
     before = prints()
     (package / edit).touch()
@@ -52,14 +69,22 @@ def test_what_does_not_matter(edit, package):
     assert prints() == before
 
 
-@pytest.mark.parametrize("edit, other", [
-    ("cider/scoring.py", {"cider", "frequencies"}), ("cider/repetition.py", {"cider", "frequencies"}),
-    ("bleu4/scoring.py", {"bleu4"}), ("vqa_accuracy/normalizer.py", {"vqa_accuracy"}),
-    ("utils/perceptron_tagger.py", {"entity_score"}), ("utils/t5.py", {"entity_score"}),
-    ("scale/frequencies.py", {"frequencies"}), ("scale/batches.py", {*METRICS, "frequencies"}),
-    ("utils/ngrams.py", {*METRICS, "frequencies"}), ("utils/ptb.py", {*METRICS, "frequencies"}),
-    ("utils/checks.py", {*METRICS, "frequencies"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "edit, other",
+    [
+        ("cider/scoring.py", {"cider", "frequencies"}),
+        ("cider/repetition.py", {"cider", "frequencies"}),
+        ("bleu4/scoring.py", {"bleu4"}),
+        ("vqa_accuracy/normalizer.py", {"vqa_accuracy"}),
+        ("utils/perceptron_tagger.py", {"entity_score"}),
+        ("utils/t5.py", {"entity_score"}),
+        ("scale/frequencies.py", {"frequencies"}),
+        ("scale/batches.py", {*METRICS, "frequencies"}),
+        ("utils/ngrams.py", {"bleu4", "cider", "frequencies"}),
+        ("utils/ptb.py", {"bleu4", "cider", "frequencies"}),
+        ("utils/checks.py", {*METRICS, "frequencies"}),
+    ],
+)
 def test_what_matters(edit, other, package):
     before = prints()
     edited(package / edit)
@@ -83,8 +108,13 @@ print(json.dumps([m.__file__ for name, m in sys.modules.items() if name.startswi
 
 @pytest.mark.parametrize("metric", ["bleu4", "cider", "vqa_accuracy"])
 def test_every_module_that_a_batch_loads_is_among_the_sources(metric):
-    done = subprocess.run([sys.executable, "-c", PROGRAM, metric, json.dumps(ROWS)], capture_output=True, timeout=60,
-                          cwd=PACKAGE.parent, check=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, metric, json.dumps(ROWS)],
+        capture_output=True,
+        timeout=60,
+        cwd=PACKAGE.parent,
+        check=True,
+    )
     # The program imports scale/frequencies, which imports cider, for all. The names of _shared.py are followed alone.
     own = ("utils", metric)
     loaded = {Path(path) for path in json.loads(done.stdout)}
@@ -105,9 +135,15 @@ def test_names_of_the_joined_file_lead_to_their_modules(metric):
 
 def test_imports_of_every_form(tmp_path):
     (tmp_path / "p" / "a").mkdir(parents=True)
-    texts = {"a/scoring.py": "def f():\n    from .one import x\n    from . import two\n    import p.a.three, json\n",
-             "a/one.py": "from ..top import y", "a/two.py": "from p.a import four", "a/three.py": "import p.none",
-             "a/four.py": "from p.other.scoring import z", "top.py": "", "a/five.py": ""}  # fmt: skip
+    texts = {
+        "a/scoring.py": "def f():\n    from .one import x\n    from . import two\n    import p.a.three, json\n",
+        "a/one.py": "from ..top import y",
+        "a/two.py": "from p.a import four",
+        "a/three.py": "import p.none",
+        "a/four.py": "from p.other.scoring import z",
+        "top.py": "",
+        "a/five.py": "",
+    }
     (tmp_path / "p" / "other").mkdir()
     (tmp_path / "p" / "other" / "scoring.py").write_text("")
     for name, text in texts.items():
@@ -116,11 +152,16 @@ def test_imports_of_every_form(tmp_path):
     assert found == {"a/scoring.py", "a/one.py", "a/two.py", "a/three.py", "a/four.py", "top.py"}
 
 
-@pytest.mark.parametrize("statistics_of, sees", [
-    (lambda: BatchStatistics("entity_score"), True), (lambda: BatchStatistics("cider", stem=True), True),
-    (lambda: BatchFrequencies(stem=True), True), (lambda: BatchStatistics("cider"), False),
-    (lambda: BatchStatistics("bleu4"), False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "statistics_of, sees",
+    [
+        (lambda: BatchStatistics("entity_score"), True),
+        (lambda: BatchStatistics("cider", stem=True), True),
+        (lambda: BatchFrequencies(stem=True), True),
+        (lambda: BatchStatistics("cider"), False),
+        (lambda: BatchStatistics("bleu4"), False),
+    ],
+)
 def test_version_of_nltk(statistics_of, sees, monkeypatch):
     before = statistics_of().fingerprint()
     monkeypatch.setattr(fingerprints, "version", lambda package: "0.0")

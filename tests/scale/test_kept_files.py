@@ -166,8 +166,14 @@ def _foreign(path, rng, others):
             BatchFrequencies().table({"references": [["a cat"]] * 9}).save(file)
 
 
-DAMAGES = (_cut, _flip, _swap, _foreign, lambda path, rng, others: path.write_bytes(b""),
-           lambda path, rng, others: path.write_bytes(rng.randbytes(rng.randrange(300))))  # fmt: skip
+DAMAGES = (
+    _cut,
+    _flip,
+    _swap,
+    _foreign,
+    lambda path, rng, others: path.write_bytes(b""),
+    lambda path, rng, others: path.write_bytes(rng.randbytes(rng.randrange(300))),
+)
 
 
 @pytest.mark.stress

@@ -96,8 +96,12 @@ class Run:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(self.temporary), "OMP_NUM_THREADS": "1"}
         self.process = subprocess.Popen(
             [sys.executable, str(folder / "program.py"), *command, *how, *options],
-            env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        )  # fmt: skip
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
 
     def wait_for(self, number):
         """Until a shard's folder, temporary or not, has this many files."""
@@ -132,8 +136,13 @@ def ended(run, seconds=10):
     return not run.below()
 
 
-ENDS = [(None, signal.SIGTERM), ("datasets", signal.SIGINT), ("datasets", signal.SIGKILL),
-        ("datasets", signal.SIGTERM), (None, signal.SIGINT)]  # fmt: skip
+ENDS = [
+    (None, signal.SIGTERM),
+    ("datasets", signal.SIGINT),
+    ("datasets", signal.SIGKILL),
+    ("datasets", signal.SIGTERM),
+    (None, signal.SIGINT),
+]
 
 
 @pytest.mark.stress

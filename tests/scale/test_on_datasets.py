@@ -141,8 +141,16 @@ def test_two_ranks_of_torchrun(tmp_path):
     rows = captions(31)
     (tmp_path / "rows.json").write_text(json.dumps(columns(rows)))
     (tmp_path / "program.py").write_text(PROGRAM)
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone",
-               str(tmp_path / "program.py"), str(tmp_path / "rows.json")]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--nproc-per-node",
+        "2",
+        "--standalone",
+        str(tmp_path / "program.py"),
+        str(tmp_path / "rows.json"),
+    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr[-9000:]

@@ -63,8 +63,11 @@ def apply(work_and_item):
 
 def test_one_two_and_seven_shards_of_every_metric(tmp_path):
     # In one pool, as starting one takes seconds.
-    cases = [(metric, rows, number) for metric, rows in (("bleu4", captions(50)), ("vqa_accuracy", answers(50)))
-             for number in (1, 2, 7)]  # fmt: skip
+    cases = [
+        (metric, rows, number)
+        for metric, rows in (("bleu4", captions(50)), ("vqa_accuracy", answers(50)))
+        for number in (1, 2, 7)
+    ]
     items, numbers = [], []
     for case, (metric, rows, number) in enumerate(cases):
         work = ShardWork(BatchStatistics(metric), str(tmp_path))

@@ -85,18 +85,35 @@ def test_one_wide_shard_widens_all():
     same(found, scoring.sample_statistics(image_embeddings=wide, text_embeddings=images, similarity="dot"))
 
 
-@pytest.mark.parametrize("sides, error, message", [
-    ({}, ValueError, "expected either predictions"),
-    ({"image_embeddings": [[[1.0]]]}, ValueError, "expected either predictions"),
-    ({"image_embeddings": [[[1.0]], [[float("nan")]]], "text_embeddings": [[[1.0]] * 2]}, ValueError,
-     r"image_embeddings\[1\] has 1 NaN"),
-    ({"image_embeddings": [[[1.0]]], "text_embeddings": [[[1.0, 2.0]]]}, ValueError, "2 columns, expected 1 as in"),
-    ({"image_embeddings": [np.zeros((0, 1))], "text_embeddings": [[[1.0]]]}, ValueError, "no row in any shard"),
-    ({"image_embeddings": ["none.npy"], "text_embeddings": [[[1.0]]]}, OSError, "none.npy"),
-    ({"predictions": [[["a"]]]}, TypeError, r"predictions\[0\]\[0\]\[0\] is str 'a'"),
-    ({"image_embeddings": [np.full((1, 1), 1e30, np.float32)], "text_embeddings": [np.full((1, 1), 1e30, np.float32)],
-      "similarity": "dot"}, ValueError, "overflow"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "sides, error, message",
+    [
+        ({}, ValueError, "expected either predictions"),
+        ({"image_embeddings": [[[1.0]]]}, ValueError, "expected either predictions"),
+        (
+            {"image_embeddings": [[[1.0]], [[float("nan")]]], "text_embeddings": [[[1.0]] * 2]},
+            ValueError,
+            r"image_embeddings\[1\] has 1 NaN",
+        ),
+        (
+            {"image_embeddings": [[[1.0]]], "text_embeddings": [[[1.0, 2.0]]]},
+            ValueError,
+            "2 columns, expected 1 as in",
+        ),
+        ({"image_embeddings": [np.zeros((0, 1))], "text_embeddings": [[[1.0]]]}, ValueError, "no row in any shard"),
+        ({"image_embeddings": ["none.npy"], "text_embeddings": [[[1.0]]]}, OSError, "none.npy"),
+        ({"predictions": [[["a"]]]}, TypeError, r"predictions\[0\]\[0\]\[0\] is str 'a'"),
+        (
+            {
+                "image_embeddings": [np.full((1, 1), 1e30, np.float32)],
+                "text_embeddings": [np.full((1, 1), 1e30, np.float32)],
+                "similarity": "dot",
+            },
+            ValueError,
+            "overflow",
+        ),
+    ],
+)
 def test_wrong_shards_are_named(sides, error, message):
     with pytest.raises(error, match=message):
         sample_statistics(**sides)

@@ -25,10 +25,15 @@ def write(shards, folder, writer=write_parquet, ending="parquet", **options):
 
 
 @pytest.mark.parametrize("number", [1, 2, 7])
-@pytest.mark.parametrize("metric, options", [
-    ("bleu4", {"smoothing": "coco"}), ("cider", {}), ("cider", {"variant": "cider", "stem": True}),
-    ("vqa_accuracy", {}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "metric, options",
+    [
+        ("bleu4", {"smoothing": "coco"}),
+        ("cider", {}),
+        ("cider", {"variant": "cider", "stem": True}),
+        ("vqa_accuracy", {}),
+    ],
+)
 def test_scores_and_signature_of_the_whole(metric, options, number, tmp_path):
     rows = (answers if metric == "vqa_accuracy" else captions)(60)
     shards = [*cut(rows, number, seed=number), []]
@@ -108,12 +113,15 @@ def test_damaged_pages_and_cut_lines(tmp_path):
     assert not list(tmp_path.glob("*.part"))
 
 
-@pytest.mark.parametrize("row, message", [
-    ({"prediction": None, "references": ["a"]}, r"rows from 4: predictions\[1\] is None, expected str"),
-    ({"prediction": "a", "references": []}, r"rows from 4: references\[1\] is an empty list"),
-    ({"prediction": "a"}, r"line 6 has no column 'references', expected one of prediction"),
-    ([], r"line 6 is list \[\], expected an object"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "row, message",
+    [
+        ({"prediction": None, "references": ["a"]}, r"rows from 4: predictions\[1\] is None, expected str"),
+        ({"prediction": "a", "references": []}, r"rows from 4: references\[1\] is an empty list"),
+        ({"prediction": "a"}, r"line 6 has no column 'references', expected one of prediction"),
+        ([], r"line 6 is list \[\], expected an object"),
+    ],
+)
 def test_wrong_rows_are_named_with_their_shard(row, message, tmp_path):
     path = write_jsonl([*captions(5), row], tmp_path / "x.jsonl")
     with pytest.raises(ValueError, match="x.jsonl.*" + message):
@@ -147,10 +155,19 @@ class Panic(BaseException):
 
 
 ERRORS = (
-    RecursionError("too deep"), MemoryError(), KeyError("row"), OverflowError("too large"), zlib.error("Error -3"),
-    UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), AssertionError(), StopIteration("over"),
-    ImportError("no module named x"), ArithmeticError("two\nlines"), Panic("in Rust"), RuntimeError("CUDA"),
-)  # fmt: skip
+    RecursionError("too deep"),
+    MemoryError(),
+    KeyError("row"),
+    OverflowError("too large"),
+    zlib.error("Error -3"),
+    UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+    AssertionError(),
+    StopIteration("over"),
+    ImportError("no module named x"),
+    ArithmeticError("two\nlines"),
+    Panic("in Rust"),
+    RuntimeError("CUDA"),
+)
 
 
 class Wrong(BatchStatistics):
@@ -219,8 +236,13 @@ def test_folders_that_stay_and_that_go(tmp_path):
 
 def test_tables_keep_every_bit(tmp_path):
     rng = np.random.default_rng(0)
-    columns = {"a": rng.normal(size=(5, 3)), "b": rng.integers(0, 9, 5), "c": np.array([True, False] * 2 + [True]),
-               "d": np.array([0.1, np.nan, 1, 2, 3]), "e": np.array(list("abcdé"))}  # fmt: skip
+    columns = {
+        "a": rng.normal(size=(5, 3)),
+        "b": rng.integers(0, 9, 5),
+        "c": np.array([True, False] * 2 + [True]),
+        "d": np.array([0.1, np.nan, 1, 2, 3]),
+        "e": np.array(list("abcdé")),
+    }
     parts = [{name: values[rows] for name, values in columns.items()} for rows in (slice(2), slice(2, None))]
     write_rows(str(tmp_path / "x.parquet"), parts)
     for found in (from_table(to_table(columns)), read_statistics(str(tmp_path / "x.parquet"))):

@@ -1,6 +1,6 @@
 """A Trainer whose model writes what it is given, so that what it should score is known. Also run under torchrun:
 
-    torchrun --nproc_per_node 2 -m tests.utils.echo_trainer FOLDER
+torchrun --nproc_per_node 2 -m tests.utils.echo_trainer FOLDER
 """
 
 import json
@@ -9,8 +9,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SPECIAL = ["<pad>", "<start>", "<end>"]
-SUBJECTS = ["a cat", "two dogs", "the red bird", "an old man", "a boy", "one horse", "a girl", "many people",
-            "a train", "some flowers", "a boat"]  # fmt: skip
+SUBJECTS = [
+    "a cat",
+    "two dogs",
+    "the red bird",
+    "an old man",
+    "a boy",
+    "one horse",
+    "a girl",
+    "many people",
+    "a train",
+    "some flowers",
+    "a boat",
+]
 # Eleven captions with one to three references each: a number that neither two processes nor batches divide.
 CAPTIONS = [f"{subject} near the {place}" for subject, place in zip(SUBJECTS, ["house", "tree", "river"] * 4)]
 WORDINGS = ["{0} by the {1}", "there is {0} near a {1}", "{0} near the water"]
@@ -69,16 +80,25 @@ def evaluate_with(metric, tokenizer, folder, also=(), **arguments):
 
     trainer = Trainer(
         model=echo_model(len(tokenizer.words)),
-        args=TrainingArguments(output_dir=str(folder), use_cpu=True, report_to=[], disable_tqdm=True,
-                               remove_unused_columns=False, **arguments),
+        args=TrainingArguments(
+            output_dir=str(folder),
+            use_cpu=True,
+            report_to=[],
+            disable_tqdm=True,
+            remove_unused_columns=False,
+            **arguments,
+        ),
         data_collator=collate,
         eval_dataset=[{"input_ids": tokenizer.encode(text)} for text in CAPTIONS],
         compute_metrics=metric.compute_metrics(tokenizer, REFERENCES, also=also),
         preprocess_logits_for_metrics=metric.preprocess_logits_for_metrics,
     )
     found = trainer.evaluate()
-    return {key.removeprefix("eval_"): value for key, value in found.items()
-            if not key.endswith(("runtime", "per_second", "loss", "preparation_time", "num_input_tokens_seen"))}
+    return {
+        key.removeprefix("eval_"): value
+        for key, value in found.items()
+        if not key.endswith(("runtime", "per_second", "loss", "preparation_time", "num_input_tokens_seen"))
+    }
 
 
 def evaluate_sets(metric, tokenizer, folder, streams=False, watched=False, **arguments):
@@ -100,8 +120,15 @@ def evaluate_sets(metric, tokenizer, folder, streams=False, watched=False, **arg
     callback = metric.compute_metrics(tokenizer, references)
     trainer = Trainer(
         model=echo_model(len(tokenizer.words)),
-        args=TrainingArguments(output_dir=str(folder), use_cpu=True, report_to=[], disable_tqdm=True,
-                               remove_unused_columns=False, per_device_eval_batch_size=2, **arguments),
+        args=TrainingArguments(
+            output_dir=str(folder),
+            use_cpu=True,
+            report_to=[],
+            disable_tqdm=True,
+            remove_unused_columns=False,
+            per_device_eval_batch_size=2,
+            **arguments,
+        ),
         data_collator=collate,
         eval_dataset={name: Stream(rows) if streams else rows for name, rows in sets.items()},
         compute_metrics=callback,
@@ -121,14 +148,17 @@ def main(folder):
     torch.set_num_threads(1)
     cider, tokenizer = evaluate.load(str(ROOT / "metrics" / "cider")), WordTokenizer()
     found = {
-        str(batched): evaluate_with(cider, tokenizer, folder, per_device_eval_batch_size=2, batch_eval_metrics=batched,
-                                    ddp_backend="gloo")
+        str(batched): evaluate_with(
+            cider, tokenizer, folder, per_device_eval_batch_size=2, batch_eval_metrics=batched, ddp_backend="gloo"
+        )
         for batched in (False, True)
     }
     found["sets"] = [
         evaluate_sets(cider, tokenizer, folder, streams, watched, batch_eval_metrics=batched, ddp_backend="gloo")
-        for streams in (False, True) for watched in (False, True) for batched in (False, True)
-    ]  # fmt: skip
+        for streams in (False, True)
+        for watched in (False, True)
+        for batched in (False, True)
+    ]
     rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
     Path(folder, f"of_{rank}.json").write_text(json.dumps({"processes": size, **found}))
     torch.distributed.destroy_process_group()

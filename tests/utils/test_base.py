@@ -72,10 +72,16 @@ WRONG_ITEMS = {
     "reference-float-id": ([[1], [2]], [[[1]], [[2, 0.5]]], r"references\[1\]\[0\]\[1\] is float 0.5, expected int"),
     "reference-bool-id": ([[1], [2]], [[[1]], [2, False]], r"references\[1\]\[0\]\[1\] is bool False, expected int"),
     "None-id": ([[1], [None]], [[[1]], [[2]]], r"predictions\[1\]\[0\] is None, expected int \(a token id\)"),
-    "nested-ids": ([[[1]], [[2]]], [[[1]], [[2]]],
-                   r"predictions\[0\]\[0\] is list \[1\], expected one caption per prediction, not a list of them$"),
-    "nested-texts": ([["a"], ["b"]], [["a"], ["b"]],
-                     r"predictions\[0\]\[0\] is str 'a', expected one caption per prediction, not a list of them$"),
+    "nested-ids": (
+        [[[1]], [[2]]],
+        [[[1]], [[2]]],
+        r"predictions\[0\]\[0\] is list \[1\], expected one caption per prediction, not a list of them$",
+    ),
+    "nested-texts": (
+        [["a"], ["b"]],
+        [["a"], ["b"]],
+        r"predictions\[0\]\[0\] is str 'a', expected one caption per prediction, not a list of them$",
+    ),
     "nested-later": ([[], ["b"]], [[[1]], [[2]]], r"predictions\[1\]\[0\] is str 'b', expected one caption per"),
     "swapped": ([["a", "c"], ["b"]], ["a", "b"], r"not a list of them \(references are single ones: are the two"),
     "swapped-ids": ([[[1], [3]], [[2]]], [[1], [2]], r"\(references are single ones: are the two swapped\?\)"),
@@ -371,8 +377,8 @@ def test_signature_of_settings():
 
 
 def test_reference_counts_is_one_number_or_a_range():
-    assert reference_counts([[1], [2]]) == "1"
-    assert reference_counts([[1], [2, 3, 4]]) == "1-3"
+    assert reference_counts([1, 1]) == "1"
+    assert reference_counts([1, 3]) == "1-3"
 
 
 def test_combine_gives_both_scores(load_metric):
@@ -393,9 +399,12 @@ def test_combine_takes_batches(load_metric):
 
 
 SAMPLES = {
-    "cider": ("a cat", ["a cat", "the cat"]), "bleu4": ("a cat", ["a cat", "the cat"]),
-    "vqa_accuracy": ("two", ["two"] * 10), "entity_score": ("a cat", "the cat"), "recall_at_k": ([0.9, 0.1], [0]),
-}  # fmt: skip
+    "cider": ("a cat", ["a cat", "the cat"]),
+    "bleu4": ("a cat", ["a cat", "the cat"]),
+    "vqa_accuracy": ("two", ["two"] * 10),
+    "entity_score": ("a cat", "the cat"),
+    "recall_at_k": ([0.9, 0.1], [0]),
+}
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -410,10 +419,15 @@ def test_one_sample_under_both_of_evaluates_names(name, load_metric):
         found = metric.compute()
         metric.add_batch(predictions=[prediction] * 4, references=[references] * 4)
         assert found == metric.compute()
-    for wrong, message in [({"prediction": prediction}, "reference is missing, expected one reference"),
-                           ({"references": references}, "prediction is missing"), ({}, "prediction is missing"),
-                           ({"prediction": prediction, "predictions": prediction, "reference": references},
-                            "prediction and predictions are both given, expected one prediction")]:  # fmt: skip
+    for wrong, message in [
+        ({"prediction": prediction}, "reference is missing, expected one reference"),
+        ({"references": references}, "prediction is missing"),
+        ({}, "prediction is missing"),
+        (
+            {"prediction": prediction, "predictions": prediction, "reference": references},
+            "prediction and predictions are both given, expected one prediction",
+        ),
+    ]:
         with pytest.raises(ValueError, match=message):
             metric.add(**wrong)
     metric.reset()
@@ -422,8 +436,9 @@ def test_one_sample_under_both_of_evaluates_names(name, load_metric):
 def test_one_pair_of_embeddings(load_metric):
     metric = load_metric("recall_at_k")
     for number in (0, 1):
-        metric.add(image_embeddings=np.eye(2)[number], text_embeddings=np.eye(2)[number], image_ids=number,
-                   text_ids=number)  # fmt: skip
+        metric.add(
+            image_embeddings=np.eye(2)[number], text_embeddings=np.eye(2)[number], image_ids=number, text_ids=number
+        )
     assert metric.compute()["rsum"] == 6.0
     with pytest.raises(ValueError, match="image_ids stands beside a row of similarities, expected one of both"):
         metric.add(prediction=[0.5], reference=0, image_ids=3)
@@ -464,9 +479,20 @@ def test_check_references_tells_texts_from_ids(references, expected):
     assert check_references(references) == expected
 
 
-@pytest.mark.parametrize("references, error", [([], ValueError), ([[]], ValueError), ([["a"], []], ValueError),
-                                               ([["a"], [1]], TypeError), ([[1], ["a"]], TypeError), ("ab", TypeError),
-                                               ([None], TypeError), (None, TypeError), ([5], TypeError)])
+@pytest.mark.parametrize(
+    "references, error",
+    [
+        ([], ValueError),
+        ([[]], ValueError),
+        ([["a"], []], ValueError),
+        ([["a"], [1]], TypeError),
+        ([[1], ["a"]], TypeError),
+        ("ab", TypeError),
+        ([None], TypeError),
+        (None, TypeError),
+        ([5], TypeError),
+    ],
+)
 def test_check_references_refuses_what_check_captions_refuses(references, error):
     with pytest.raises(error, match="references"):
         check_references(references)
@@ -476,7 +502,7 @@ ARROW = {
     "ids": ([[1], [2, 1 << 63]], [[[1]], [[2]]], r"predictions\[1\]\[1\] is int 9223372036854775808, expected"),
     "reference-ids": ([[1], [2]], [[[1]], [[2], [-(10**20)]]], r"references\[1\]\[1\]\[0\] is int -10000000000"),
     "half-a-pair": (["a", "b \ud800"], [["a"], ["b"]], r"predictions\[1\] is str 'b \\ud800', expected Unicode text"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("predictions, references, message", ARROW.values(), ids=ARROW)

@@ -87,11 +87,15 @@ CONTAINERS = {
     "transform": lambda values: table(values).with_transform(pixels)["v"],
     "other-columns": lambda values: table(values).add_column("w", [1] * len(values)).with_format("torch", ["w"])["v"],
     "field": lambda values: table([{"v": value} for value in values], "row").with_format("numpy")["row"]["v"],
-    "series-of-arrays": lambda values: pd.Series([np.array(v) if isinstance(v, list) and np.ndim(v[0]) == 0
-                                                  and not isinstance(v[0], dict) else v for v in values]),
+    "series-of-arrays": lambda values: pd.Series(
+        [
+            np.array(v) if isinstance(v, list) and np.ndim(v[0]) == 0 and not isinstance(v[0], dict) else v
+            for v in values
+        ]
+    ),
     "stand-in": PolarsSeries,
     "polars": polars_series,
-}  # fmt: skip
+}
 
 
 @pytest.fixture(params=CONTAINERS.values(), ids=CONTAINERS)
@@ -123,8 +127,9 @@ def added(metrics, convert, ids):
 def batched(metric, predictions, references):
     def score(metrics, convert):
         statistics_of = BatchStatistics(metric, keep=["id"])
-        found = statistics_of({"prediction": convert(predictions), "references": convert(references),
-                               "id": convert(NUMBERS)})  # fmt: skip
+        found = statistics_of(
+            {"prediction": convert(predictions), "references": convert(references), "id": convert(NUMBERS)}
+        )
         return {"id": found["id"].tolist(), "kind": found["id"].dtype, **statistics_of.score(join([found]))}
 
     return score
@@ -143,8 +148,9 @@ PLACES = {
     "texts": scored("bleu4", predictions=TEXTS, references=GROUPS),
     "ids": scored("cider", predictions=IDS, references=ID_GROUPS),
     "one reference of ids": scored("cider", predictions=IDS, references=IDS),
-    "by and clusters": scored("bleu4", predictions=TEXTS, references=GROUPS, by=LABELS, clusters=NUMBERS,
-                              confidence_level=0.9, n_resamples=9),
+    "by and clusters": scored(
+        "bleu4", predictions=TEXTS, references=GROUPS, by=LABELS, clusters=NUMBERS, confidence_level=0.9, n_resamples=9
+    ),
     "by numbers": scored("bleu4", predictions=TEXTS, references=GROUPS, by=NUMBERS),
     "answers": scored("vqa_accuracy", predictions=["yes", "no", "2"], references=ANSWERS, answer_types=LABELS),
     "annotations": scored("vqa_accuracy", predictions=["yes", "no", "2"], references=ANNOTATIONS),
@@ -161,7 +167,7 @@ PLACES = {
     "batch of answers": batched("vqa_accuracy", ["yes", "no", "2"], ANSWERS),
     "frequencies": frequencies,
     "shards": sharded,
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -235,8 +241,9 @@ def test_a_set_of_a_callback_with_labels(metrics, reformat):
     rows = SimpleNamespace(predictions=np.array(padded(ids, -100)), label_ids=np.array(padded(ids, -100)))
     by = dataset["group"][:]
     expected = metrics["bleu4"].compute_metrics(tokenizer, {"a": CAPTIONS}, by={"a": by})(rows)
-    bound = metrics["bleu4"].compute_metrics(tokenizer, {"a": reformat(dataset)}, "references",
-                                             by={"a": dataset.with_format("torch")["group"]})  # fmt: skip
+    bound = metrics["bleu4"].compute_metrics(
+        tokenizer, {"a": reformat(dataset)}, "references", by={"a": dataset.with_format("torch")["group"]}
+    )
     assert bound(rows) == expected
 
 
@@ -316,16 +323,20 @@ def test_rows_of_numbers_of_arrow_are_read_at_once(monkeypatch):
     np.testing.assert_array_equal(as_matrix(table(wide).select([2, 0]).with_format("torch")["v"], "x"), wide[::-2])
 
 
-@pytest.mark.parametrize("rows, message", [
-    ([[1.0, 2.0], [None, 1.0]], r"x\[1\]\[0\] is None, expected a number"),
-    ([[1.0, 2.0], None], r"x\[1\] is None, expected a list"),
-    ([[1.0, 2.0], [1.0]], r"x\[1\] has 1 numbers, expected 2"),
-    ([["a"]], r"x\[0\]\[0\] is str 'a'"),
-    ([[True]], r"x\[0\]\[0\] is bool True"),
-    ([[[1.0]]], r"x\[0\]\[0\] is list"),
-])
-@pytest.mark.parametrize("make", [pa.array, lambda rows: table(rows)["v"], PolarsSeries, list],
-                         ids=["arrow", "column", "stand-in", "list"])
+@pytest.mark.parametrize(
+    "rows, message",
+    [
+        ([[1.0, 2.0], [None, 1.0]], r"x\[1\]\[0\] is None, expected a number"),
+        ([[1.0, 2.0], None], r"x\[1\] is None, expected a list"),
+        ([[1.0, 2.0], [1.0]], r"x\[1\] has 1 numbers, expected 2"),
+        ([["a"]], r"x\[0\]\[0\] is str 'a'"),
+        ([[True]], r"x\[0\]\[0\] is bool True"),
+        ([[[1.0]]], r"x\[0\]\[0\] is list"),
+    ],
+)
+@pytest.mark.parametrize(
+    "make", [pa.array, lambda rows: table(rows)["v"], PolarsSeries, list], ids=["arrow", "column", "stand-in", "list"]
+)
 def test_wrong_rows_are_named_whatever_they_came_in(rows, message, make):
     with pytest.raises((TypeError, ValueError), match=message):
         as_matrix(make(rows), "x")
@@ -376,10 +387,11 @@ OPAQUE = {
     "meta": lambda rows: torch.tensor(rows, device="meta"),
     "float8": lambda rows: torch.tensor(rows, dtype=torch.float32).to(torch.float8_e4m3fn),
     "nested": lambda rows: torch.nested.nested_tensor([torch.tensor(row) for row in rows], dtype=torch.float32),
-    "jagged": lambda rows: torch.nested.nested_tensor([torch.tensor(row) for row in rows], layout=torch.jagged,
-                                                      dtype=torch.float32),
+    "jagged": lambda rows: torch.nested.nested_tensor(
+        [torch.tensor(row) for row in rows], layout=torch.jagged, dtype=torch.float32
+    ),
     "quantized": lambda rows: torch.quantize_per_tensor(torch.tensor(rows, dtype=torch.float32), 0.5, 0, torch.qint8),
-}  # fmt: skip
+}
 SQUARE = [[1, 0], [0, 1]]
 PAIR = {"image_embeddings": SQUARE, "text_embeddings": SQUARE, "image_ids": [1, 2], "text_ids": [1, 2]}
 TWO = {"predictions": TEXTS[:2], "references": GROUPS[:2]}
@@ -401,8 +413,9 @@ REFUSING = {
     "references ": lambda metrics, bad: metrics["recall_at_k"].compute(predictions=SQUARE, references=bad),
     "references[0] ": lambda metrics, bad: metrics["recall_at_k"].compute(predictions=SQUARE, references=[bad, 1]),
     "by ": lambda metrics, bad: metrics["recall_at_k"].compute(predictions=SQUARE, by=bad),
-    "image_embeddings": lambda metrics, bad: metrics["recall_at_k"].compute(image_embeddings=bad,
-                                                                           text_embeddings=SQUARE),
+    "image_embeddings": lambda metrics, bad: metrics["recall_at_k"].compute(
+        image_embeddings=bad, text_embeddings=SQUARE
+    ),
     "text_embeddings": lambda metrics, bad: metrics["recall_at_k"].add_batch(**{**PAIR, "text_embeddings": bad}),
     "image_ids": lambda metrics, bad: metrics["recall_at_k"].add_batch(**{**PAIR, "image_ids": bad}),
     "image_embeddings[0]": lambda metrics, bad: retrieval.sample_statistics(None, [0, 1], [bad], [SQUARE]),
@@ -410,7 +423,7 @@ REFUSING = {
     "prediction": lambda metrics, bad: BatchStatistics("bleu4")({"prediction": bad, "references": GROUPS[:2]}),
     "label_ids": lambda metrics, bad: label_rows(bad),
     "references['a']": lambda metrics, bad: metrics["recall_at_k"].compute_metrics(references={"a": bad}, column="a"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("place", REFUSING)
@@ -421,10 +434,18 @@ def test_what_hides_its_numbers_is_an_error(metrics, place):
         assert str(caught.value).startswith(f"{place.strip()} is a"), (kind, str(caught.value))
 
 
-@pytest.mark.parametrize("change", [
-    lambda tensor: tensor.bfloat16(), lambda tensor: tensor.requires_grad_(), torch.nn.Parameter,
-    lambda tensor: torch._neg_view(-tensor), lambda tensor: tensor.T.contiguous().T, lambda tensor: tensor.half(),
-], ids=["bfloat16", "requires_grad", "parameter", "negated", "transposed", "half"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tensor: tensor.bfloat16(),
+        lambda tensor: tensor.requires_grad_(),
+        torch.nn.Parameter,
+        lambda tensor: torch._neg_view(-tensor),
+        lambda tensor: tensor.T.contiguous().T,
+        lambda tensor: tensor.half(),
+    ],
+    ids=["bfloat16", "requires_grad", "parameter", "negated", "transposed", "half"],
+)
 def test_tensors_with_numbers_stay_readable(change):
     rows = change(torch.tensor(MATRIX))
     found = retrieval.sample_statistics([rows], [0, 1, 2])

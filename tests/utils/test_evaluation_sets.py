@@ -94,16 +94,35 @@ def make_trainer(tmp_path_factory):
             return input_ids
 
     torch.manual_seed(0)
-    model = Echo(BartConfig(
-        vocab_size=len(TOKENIZER.words), d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
-        decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=32,
-        pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1, forced_eos_token_id=None,
-    )).eval()  # fmt: skip
+    model = Echo(
+        BartConfig(
+            vocab_size=len(TOKENIZER.words),
+            d_model=16,
+            encoder_layers=1,
+            decoder_layers=1,
+            encoder_attention_heads=2,
+            decoder_attention_heads=2,
+            encoder_ffn_dim=16,
+            decoder_ffn_dim=16,
+            max_position_embeddings=32,
+            pad_token_id=0,
+            bos_token_id=1,
+            eos_token_id=2,
+            decoder_start_token_id=1,
+            forced_eos_token_id=None,
+        )
+    ).eval()
 
     def make(callback, sets, **arguments):
         arguments = {"per_device_eval_batch_size": 4, "generation_max_length": 12, **arguments}
-        arguments = Seq2SeqTrainingArguments(str(tmp_path_factory.mktemp("trainer")), use_cpu=True, report_to=[],
-                                             predict_with_generate=True, disable_tqdm=True, **arguments)  # fmt: skip
+        arguments = Seq2SeqTrainingArguments(
+            str(tmp_path_factory.mktemp("trainer")),
+            use_cpu=True,
+            report_to=[],
+            predict_with_generate=True,
+            disable_tqdm=True,
+            **arguments,
+        )
         return Seq2SeqTrainer(model, arguments, collate, eval_dataset=sets, compute_metrics=callback)
 
     return make
@@ -112,9 +131,16 @@ def make_trainer(tmp_path_factory):
 # A Seq2SeqTrainer with two sets of as many rows
 
 
-@pytest.mark.parametrize("arguments", [
-    {}, {"batch_eval_metrics": True}, {"eval_do_concat_batches": False}, {"remove_unused_columns": False},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"batch_eval_metrics": True},
+        {"eval_do_concat_batches": False},
+        {"remove_unused_columns": False},
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("watched", [False, True])
 @pytest.mark.parametrize("given", ["lists", "datasets"])
 def test_each_set_is_scored_by_its_own_references(cider, right, make_trainer, given, watched, arguments):
@@ -130,12 +156,18 @@ def test_each_set_is_scored_by_its_own_references(cider, right, make_trainer, gi
     assert (found["eval_a_cider"], found["eval_b_cider"]) == (right, right)
 
 
-@pytest.mark.parametrize("make, arguments", [
-    *[(make, {"batch_eval_metrics": batched}) for make in (as_table, as_rows, as_stream)
-      for batched in (False, True)],
-    # Slow: worker processes start.
-    (as_rows, {"dataloader_num_workers": 1, "dataloader_persistent_workers": True}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make, arguments",
+    [
+        *[
+            (make, {"batch_eval_metrics": batched})
+            for make in (as_table, as_rows, as_stream)
+            for batched in (False, True)
+        ],
+        # Slow: worker processes start.
+        (as_rows, {"dataloader_num_workers": 1, "dataloader_persistent_workers": True}),
+    ],
+)
 def test_a_watched_trainer_needs_no_labels(cider, right, make_trainer, make, arguments):
     sets = {name: make(table(name, "constant")) for name in "ab"}
     callback = cider.compute_metrics(TOKENIZER, SETS)
@@ -228,8 +260,12 @@ def test_watch_takes_a_trainer(cider):
 def test_dataloaders_of_other_kinds_tell_nothing(cider):
     # A list of batches, as a method that somebody overrode may return, cannot be told from another.
     seen = []
-    trainer = SimpleNamespace(eval_dataset={"a": 1}, get_eval_dataloader=lambda name: [batch(name)],
-                              get_test_dataloader=len, evaluation_loop=lambda loader: seen.append(callback(*loader)))
+    trainer = SimpleNamespace(
+        eval_dataset={"a": 1},
+        get_eval_dataloader=lambda name: [batch(name)],
+        get_test_dataloader=len,
+        evaluation_loop=lambda loader: seen.append(callback(*loader)),
+    )
     callback = cider.compute_metrics(TOKENIZER, {"a": REFERENCES, "b": SETS["b"][:5]})
     callback.watch(trainer)
     trainer.evaluation_loop(trainer.get_eval_dataloader("a"))
@@ -290,16 +326,20 @@ def test_a_few_labels_that_do_not_fit_are_warned_of(cider):
         callback(SimpleNamespace(predictions=np.array(padded(ids, -100)), label_ids=np.array(padded(labels, -100))))
 
 
-@pytest.mark.parametrize("make", [
-    lambda rows: padded(rows, -100),
-    lambda rows: padded(rows, 0),
-    lambda rows: padded([row + [-100] for row in rows], 0),
-    lambda rows: [[0] * (12 - len(row)) + row for row in rows],
-    lambda rows: padded([row[1:] for row in rows], -100),
-    lambda rows: [row[:3] for row in rows],
-    lambda rows: padded([[-100] * 2 + row[2:] for row in rows], -100),
-    lambda rows: padded([[9, *row] for row in rows], -100),
-], ids=["ignored", "pad", "both", "left", "start", "cut", "prompt", "more"])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rows: padded(rows, -100),
+        lambda rows: padded(rows, 0),
+        lambda rows: padded([row + [-100] for row in rows], 0),
+        lambda rows: [[0] * (12 - len(row)) + row for row in rows],
+        lambda rows: padded([row[1:] for row in rows], -100),
+        lambda rows: [row[:3] for row in rows],
+        lambda rows: padded([[-100] * 2 + row[2:] for row in rows], -100),
+        lambda rows: padded([[9, *row] for row in rows], -100),
+    ],
+    ids=["ignored", "pad", "both", "left", "start", "cut", "prompt", "more"],
+)
 def test_what_collators_make_of_a_column_is_known(cider, right, make):
     callback = cider.compute_metrics(TOKENIZER, table("a"), "captions")
     labels = np.array(make(table("a")["labels"][:]))
@@ -387,13 +427,20 @@ def test_labels_of_the_rows_before_do_not_stay(cider, make_trainer):
         trainer.predict(table("b"))
 
 
-@pytest.mark.parametrize("references, column, message", [
-    ({"a": REFERENCES, "b": [*REFERENCES[:2], []]}, None, r"in the set 'b': references\[2\] is an empty list"),
-    ({"a": table("a"), "b": REFERENCES}, "captions", "in the set 'b': column is 'captions' and references are list"),
-    ({"a": table("a"), "b": table("b")}, None, r"in the set 'a': column is None, expected one of"),
-    ({"a": table("a"), "b": table("b")}, "caption", r"in the set 'a': column is 'caption', expected one of"),
-    ({}, None, "references is an empty mapping"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "references, column, message",
+    [
+        ({"a": REFERENCES, "b": [*REFERENCES[:2], []]}, None, r"in the set 'b': references\[2\] is an empty list"),
+        (
+            {"a": table("a"), "b": REFERENCES},
+            "captions",
+            "in the set 'b': column is 'captions' and references are list",
+        ),
+        ({"a": table("a"), "b": table("b")}, None, r"in the set 'a': column is None, expected one of"),
+        ({"a": table("a"), "b": table("b")}, "caption", r"in the set 'a': column is 'caption', expected one of"),
+        ({}, None, "references is an empty mapping"),
+    ],
+)
 def test_what_is_no_set_is_named(cider, references, column, message):
     with pytest.raises(ValueError, match=message):
         cider.compute_metrics(TOKENIZER, references, column)
@@ -435,9 +482,12 @@ _rows = st.lists(st.integers(1, 6), min_size=1, max_size=6)
 @given(_rows, _rows)
 def test_labels_that_are_a_part_fit(label, known):
     """Against all subsets of positions: a part fits, and what is neither a part nor padded does not."""
+
     def is_part(part, whole):
-        return any(tuple(whole[i] for i in range(len(whole)) if chosen >> i & 1) == tuple(part)
-                   for chosen in range(1 << len(whole)))  # fmt: skip
+        return any(
+            tuple(whole[i] for i in range(len(whole)) if chosen >> i & 1) == tuple(part)
+            for chosen in range(1 << len(whole))
+        )
 
     first, second = label_rows([label])[0], label_rows([known])[0]
     found = fits_column(first, second)
@@ -468,8 +518,11 @@ def test_no_set_is_chosen_for_another():
         words = sorted({text for group in texts for text in group})
         evaluation = Evaluation(lambda rows, words=words: [words[row[0]] for row in rows])
         kind = rng.choice(["reference", "constant", "foreign"], p=[0.8, 0.1, 0.1])
-        labels = {"reference": [[words.index(text)] for text in texts[actual]], "constant": [[1]] * size,
-                  "foreign": [[len(words) + row] for row in range(size)]}[kind]  # fmt: skip
+        labels = {
+            "reference": [[words.index(text)] for text in texts[actual]],
+            "constant": [[1]] * size,
+            "foreign": [[len(words) + row] for row in range(size)],
+        }[kind]
         evaluation.add([], size, np.array(labels))
         try:
             found, doubt = choose(sets, None, evaluation)

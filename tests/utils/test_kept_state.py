@@ -109,8 +109,7 @@ def test_batches_of_a_shard_share_one_encoder(options, monkeypatch):
 
 def test_batches_of_references_share_one_encoder(monkeypatch):
     made, kept = [], BatchFrequencies().with_encoder()
-    monkeypatch.setattr(document_frequencies, "Encoder",
-                        lambda *settings: made.append(settings) or Encoder(*settings))  # fmt: skip
+    monkeypatch.setattr(document_frequencies, "Encoder", lambda *settings: made.append(settings) or Encoder(*settings))
     tables = [kept.table({"references": TRAINING[start : start + 6]}) for start in range(0, 30, 6)]
     merged = tables[0]
     for table in tables[1:]:
@@ -154,8 +153,9 @@ def test_one_reward_in_many_threads(kind, switching):
         reward, batches = CiderReward(table, tokenizer=tokenizer, cache_size=200), []
         for name in (f"t{turn}n{place}" for place in range(THREADS)):
             texts = new_captions(name, 32)
-            batches.append(([as_kind(text) for text in texts],
-                            [[as_kind(text), as_kind(f"the {text} too")] for text in texts]))  # fmt: skip
+            batches.append(
+                ([as_kind(text) for text in texts], [[as_kind(text), as_kind(f"the {text} too")] for text in texts])
+            )
         wanted = [CiderReward(table, tokenizer=tokenizer).scores(*batch) for batch in batches]
         score = partial(_scores, reward)
         found = in_threads(score, batches)
@@ -171,8 +171,10 @@ def test_one_reward_whose_numbering_begins_anew_in_threads(switching, monkeypatc
     monkeypatch.setattr(module, "_MOST_TOKENS", 400)
     for turn in range(rounds(1, 20)):
         reward = CiderReward(TABLE)
-        batches = [(texts, [[text, "a dog"] for text in texts])
-                   for texts in (new_captions(f"r{turn}n{i}", 40) for i in range(THREADS))]  # fmt: skip
+        batches = [
+            (texts, [[text, "a dog"] for text in texts])
+            for texts in (new_captions(f"r{turn}n{i}", 40) for i in range(THREADS))
+        ]
         wanted = [CiderReward(TABLE).scores(*batch) for batch in batches]
         np.testing.assert_allclose(in_threads(partial(_scores, reward), batches), wanted, rtol=0, atol=1e-12)
 
@@ -268,8 +270,13 @@ print(json.dumps([len(results), len(set(map(repr, results)))]))
 def test_a_t5_model_first_used_in_threads(t5_folder):
     for turn in range(rounds(2, 12)):
         threads = 2 + 2 * (turn % 2)
-        done = subprocess.run([sys.executable, "-c", FIRST_USE, str(t5_folder), str(threads)], cwd=ROOT, text=True,
-                              capture_output=True, timeout=300)  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", FIRST_USE, str(t5_folder), str(threads)],
+            cwd=ROOT,
+            text=True,
+            capture_output=True,
+            timeout=300,
+        )
         assert done.stdout and json.loads(done.stdout) == [threads, 1], done.stderr[-2000:]
 
 

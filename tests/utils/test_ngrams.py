@@ -35,7 +35,7 @@ def names_of(orders):
     """The tokens of every n-gram, order by order, by following `parent` and `last`."""
     names = [[()]]
     for order in orders:
-        names.append([names[-1][p] + (t,) for p, t in zip(order["parent"].tolist(), order["last"].tolist())])
+        names.append([names[-1][p] + (t,) for p, t in zip(order.parent.tolist(), order.last.tolist())])
     return names[1:]
 
 
@@ -43,7 +43,7 @@ def counted(orders):
     return [
         {
             (names[gram], caption): count
-            for gram, caption, count in zip(*(order[key].tolist() for key in ("gram", "caption", "count")))
+            for gram, caption, count in zip(order.gram.tolist(), order.caption.tolist(), order.times.tolist())
         }
         for order, names in zip(orders, names_of(orders))
     ]
@@ -68,7 +68,7 @@ def test_counts_are_those_of_a_counter(captions, n):
 def test_every_gram_and_every_entry_stands_once(captions):
     for names, order in zip(names_of(orders := count(captions, 4)), orders):
         assert len(set(names)) == len(names)
-        pairs = list(zip(order["gram"].tolist(), order["caption"].tolist()))
+        pairs = list(zip(order.gram.tolist(), order.caption.tolist()))
         assert pairs == sorted(set(pairs))
 
 
@@ -76,9 +76,9 @@ def test_every_gram_and_every_entry_stands_once(captions):
 @given(captions_of_numbers)
 def test_entries_behind_num_repeated_occur_once_in_all_captions(captions):
     for order in count(captions, 4):
-        for place in range(order["num_repeated"], len(order["gram"])):
-            assert order["count"][place] == 1
-            assert np.count_nonzero(order["gram"] == order["gram"][place]) == 1
+        for place in range(order.num_repeated, len(order.gram)):
+            assert order.times[place] == 1
+            assert np.count_nonzero(order.gram == order.gram[place]) == 1
 
 
 @settings(max_examples=60, deadline=None)
@@ -88,9 +88,9 @@ def test_heads_begin_another_gram_or_another_sample(captions, data):
     sample = np.cumsum([0, *steps[1:]], dtype=np.int32)
     tokens = np.array(list(chain.from_iterable(captions)), np.int32)
     for order in count_ngrams(tokens, np.array(list(map(len, captions))), 3, 4, sample):
-        pairs = list(zip(order["gram"].tolist(), sample[order["caption"]].tolist()))[: order["num_repeated"]]
+        pairs = list(zip(order.gram.tolist(), sample[order.caption].tolist()))[: order.num_repeated]
         expected = [place for place, pair in enumerate(pairs) if place == 0 or pair != pairs[place - 1]]
-        assert order["heads"].tolist() == expected
+        assert order.heads.tolist() == expected
 
 
 @settings(max_examples=40, deadline=None)
@@ -187,8 +187,42 @@ def test_encoding_one_text_equals_splitting_it(name, text):
     assert decode(*encode([text], name)) == [list(resolve(name).split(text))]
 
 
-pieces = ["a", "Dog", "1", "1/2", "3.5", "-", "--", ".", ",", "K.", "The", "'s", "n't", "(", ")", "&amp;", "&", "...",
-          "'", '"', "’", "$5", "<b", ">", "http://x", "mr.", "@u", "#t", ":)", "é", "中", "\U0001f600", "555", "4567"]
+pieces = [
+    "a",
+    "Dog",
+    "1",
+    "1/2",
+    "3.5",
+    "-",
+    "--",
+    ".",
+    ",",
+    "K.",
+    "The",
+    "'s",
+    "n't",
+    "(",
+    ")",
+    "&amp;",
+    "&",
+    "...",
+    "'",
+    '"',
+    "’",
+    "$5",
+    "<b",
+    ">",
+    "http://x",
+    "mr.",
+    "@u",
+    "#t",
+    ":)",
+    "é",
+    "中",
+    "\U0001f600",
+    "555",
+    "4567",
+]
 blanks = ["", " ", "  ", "\n", "\r\n", "\t", "\xa0", "\u2028", "\x0b", "\x85", "\x1c"]
 odd_text = st.lists(st.tuples(st.sampled_from(pieces), st.sampled_from(blanks)), max_size=8).map(
     lambda pairs: "".join(piece + blank for piece, blank in pairs)
@@ -219,31 +253,43 @@ def test_an_encoder_used_in_parts_gives_what_one_call_gives(name, options):
     assert found == decode(*encode(TEXTS, name, **options))
 
 
-@pytest.mark.parametrize("captions, end_token", [
-    (["a b", "", "c"], "<eos>"), (["a b", "", "c"], "a"), ([[1, 2], [], [3]], 0), ([[1, 2], [], [3]], 1),
-    ([[1, 2], [], [3]], np.int64(1)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "captions, end_token",
+    [
+        (["a b", "", "c"], "<eos>"),
+        (["a b", "", "c"], "a"),
+        ([[1, 2], [], [3]], 0),
+        ([[1, 2], [], [3]], 1),
+        ([[1, 2], [], [3]], np.int64(1)),
+    ],
+)
 def test_end_token_closes_every_caption(captions, end_token):
     plain = decode(*encode(captions, "whitespace"))
     assert decode(*encode(captions, "whitespace", end_token=end_token)) == [[*c, end_token] for c in plain]
 
 
-@pytest.mark.parametrize("captions, end_token, expected", [
-    (["a b", ""], 1, "int 1, expected str, as the captions are texts"),
-    (["a b", ""], b"a", "bytes b'a', expected str"),
-    ([[1, 2]], "<eos>", "str '<eos>', expected int, as they are token ids"),
-    ([[1, 2]], True, "bool True, expected int"),
-    ([[]], "", "str '', expected int"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "captions, end_token, expected",
+    [
+        (["a b", ""], 1, "int 1, expected str, as the captions are texts"),
+        (["a b", ""], b"a", "bytes b'a', expected str"),
+        ([[1, 2]], "<eos>", "str '<eos>', expected int, as they are token ids"),
+        ([[1, 2]], True, "bool True, expected int"),
+        ([[]], "", "str '', expected int"),
+    ],
+)
 def test_an_end_token_of_another_kind_is_refused(captions, end_token, expected):
     with pytest.raises(TypeError, match=f"end_token is {expected}"):
         encode(captions, end_token=end_token)
 
 
-@pytest.mark.parametrize("first, second, message", [
-    (["a b"], [[3]], "captions are token ids, expected texts as those before"),
-    ([[1, 2]], ["c"], "captions are texts, expected token ids as those before"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "first, second, message",
+    [
+        (["a b"], [[3]], "captions are token ids, expected texts as those before"),
+        ([[1, 2]], ["c"], "captions are texts, expected token ids as those before"),
+    ],
+)
 def test_texts_and_ids_do_not_meet_in_one_encoder(first, second, message):
     encoder = Encoder()
     encoder.encode([])
@@ -286,7 +332,7 @@ def test_texts_with_tokenizer_none_are_refused():
 
 def test_a_candidate_stands_before_its_references():
     counts = caption_counts(["a", "b c"], [["d", "e f g"], ["h"]], 4, Encoder("whitespace"))
-    assert counts["sample"].tolist() == [0, 0, 0, 1, 1]
-    assert counts["length"].tolist() == [1, 1, 3, 2, 1]
-    assert counts["vocabulary"] == list("adefgbch")
-    assert len(counts["orders"]) == 4
+    assert counts.sample.tolist() == [0, 0, 0, 1, 1]
+    assert counts.length.tolist() == [1, 1, 3, 2, 1]
+    assert counts.vocabulary == list("adefgbch")
+    assert len(counts.orders) == 4

@@ -19,18 +19,85 @@ from tests.stress import rounds
 nltk = pytest.importorskip("nltk")
 
 ODD_TEXTS = [
-    "", " ", ".", "a.", "A man. A dog.", "a man with a. the man", "a man speaks. on a stage", "dogs. cats. birds",
-    "He can't, gonna go. I cannot see", "wanna go", "gimme that. lemme see, gotta go", "Gonna-be stars", "wanna. go",
-    "Mr. Smith went to Washington D.C. on Jan. 5. He left.", "the u.s. flag", "3.14 is pi, 1,000 is not", "in 1999.",
-    "It's 5 p.m. now. The clock's hands move", "5. dogs", "no. 5 bus", "a co. makes cars", "e.g. a dog. i.e. a cat",
-    "wait... what? yes! ok.", 'he said "stop" (twice) -- then left', "t-shirt and top-left corner. end",
-    "double  blank", "tab\tand\nnewline. end\n", "trailing blank ", "comma ,space", "a,b", "end,", "x. , y",
-    "café crème. naïve résumé", "日本語 の テキスト。", "emoji 😀 dog", "ALL CAPS TEXT WITH A DOG. AND A CAT.",
-    "-START- dog -END-", "1234 12 !YEAR 2nd", "a-b-c -d e- --", "o'clock 'tis 'twas d'ye more'n", "a" * 300,
-    "b. edelman went. o. ludcke too", "kan sas. kan. sas", "dog.cat", "a man.", "the end. B", "z. b. c. d",
+    "",
+    " ",
+    ".",
+    "a.",
+    "A man. A dog.",
+    "a man with a. the man",
+    "a man speaks. on a stage",
+    "dogs. cats. birds",
+    "He can't, gonna go. I cannot see",
+    "wanna go",
+    "gimme that. lemme see, gotta go",
+    "Gonna-be stars",
+    "wanna. go",
+    "Mr. Smith went to Washington D.C. on Jan. 5. He left.",
+    "the u.s. flag",
+    "3.14 is pi, 1,000 is not",
+    "in 1999.",
+    "It's 5 p.m. now. The clock's hands move",
+    "5. dogs",
+    "no. 5 bus",
+    "a co. makes cars",
+    "e.g. a dog. i.e. a cat",
+    "wait... what? yes! ok.",
+    'he said "stop" (twice) -- then left',
+    "t-shirt and top-left corner. end",
+    "double  blank",
+    "tab\tand\nnewline. end\n",
+    "trailing blank ",
+    "comma ,space",
+    "a,b",
+    "end,",
+    "x. , y",
+    "café crème. naïve résumé",
+    "日本語 の テキスト。",
+    "emoji 😀 dog",
+    "ALL CAPS TEXT WITH A DOG. AND A CAT.",
+    "-START- dog -END-",
+    "1234 12 !YEAR 2nd",
+    "a-b-c -d e- --",
+    "o'clock 'tis 'twas d'ye more'n",
+    "a" * 300,
+    "b. edelman went. o. ludcke too",
+    "kan sas. kan. sas",
+    "dog.cat",
+    "a man.",
+    "the end. B",
+    "z. b. c. d",
 ]
-PIECES = ["a", "dog", "Man", "the", "runs", "gonna", "cannot", "t-shirt", "1999", "2nd", "dr", "etc", "U.S", "b", "I",
-          "it's", "'tis", "London", "co", "red", "of", "sits", "x" * 9, "é", "-", "--", '"', "(", "microphones"]
+PIECES = [
+    "a",
+    "dog",
+    "Man",
+    "the",
+    "runs",
+    "gonna",
+    "cannot",
+    "t-shirt",
+    "1999",
+    "2nd",
+    "dr",
+    "etc",
+    "U.S",
+    "b",
+    "I",
+    "it's",
+    "'tis",
+    "London",
+    "co",
+    "red",
+    "of",
+    "sits",
+    "x" * 9,
+    "é",
+    "-",
+    "--",
+    '"',
+    "(",
+    "microphones",
+]
 
 
 def stems_of(tagged):
@@ -54,8 +121,14 @@ def test_odd_texts(nltk_data):
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from([" ", ". ", ", ", "! ", ".", "  "])),
-                         max_size=12).map(lambda parts: "".join(map("".join, parts)).strip()), max_size=4))
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.sampled_from(PIECES), st.sampled_from([" ", ". ", ", ", "! ", ".", "  "])), max_size=12
+        ).map(lambda parts: "".join(map("".join, parts)).strip()),
+        max_size=4,
+    )
+)
 @example([" dog. b. edelman"])
 def test_made_up_texts(nltk_data, texts):
     check(texts)
@@ -87,8 +160,12 @@ def test_tags_cross_sentences(shared, nltk_data):
         audio = [row[-1].lower() for row in csv.reader(file)][1:]
     texts = [". ".join(audio[start : start + 5]) for start in range(0, 200, 5)]
     flat = check(texts)
-    apart = [stems_of(tagged for sentence in nltk.sent_tokenize(text)
-                      for tagged in nltk.pos_tag(nltk.word_tokenize(sentence))) for text in texts]
+    apart = [
+        stems_of(
+            tagged for sentence in nltk.sent_tokenize(text) for tagged in nltk.pos_tag(nltk.word_tokenize(sentence))
+        )
+        for text in texts
+    ]
     assert sum(ours != other for ours, other in zip(flat, apart)) > 5
 
 
@@ -133,8 +210,9 @@ def test_long_words_are_those_of_nltk(nltk_data):
 def test_a_long_text_beside_short_ones_is_tagged_alone(nltk_data, monkeypatch):
     shapes, grid = [], PerceptronTagger._grid
     monkeypatch.setattr(perceptron_tagger, "_MOST_PLACES", 10_000)
-    monkeypatch.setattr(PerceptronTagger, "_grid", lambda self, texts: shapes.append((len(texts), len(texts[0]))) or
-                        grid(self, texts))  # fmt: skip
+    monkeypatch.setattr(
+        PerceptronTagger, "_grid", lambda self, texts: shapes.append((len(texts), len(texts[0]))) or grid(self, texts)
+    )
     texts = [["dog"] * 5_000, *[["a", "dog"]] * 300]
     assert nouns._nltk_parts().tagger.tag(texts)[1] == ["DT", "NN"]
     assert all(rows * words <= 10_000 for rows, words in shapes) and sum(rows for rows, _ in shapes) == 301
@@ -147,13 +225,16 @@ def made_tagger(weights, tags):
     return tagger
 
 
-@pytest.mark.parametrize("weights", [
-    # 0.1 + 0.2 > 0.3 in floats, though the sums are equal; then a true tie; then weights that are no thousandths.
-    {"bias": {"NN": 0.1}, "i word dog": {"NN": 0.2}, "i suffix dog": {"VB": 0.3}},
-    {"bias": {"NN": 0.3}, "i word dog": {"VB": 0.3}},
-    {"bias": {"NN": 0.0004}, "i word dog": {"VB": 0.0002}},
-    {},
-])
+@pytest.mark.parametrize(
+    "weights",
+    [
+        # 0.1 + 0.2 > 0.3 in floats, though the sums are equal; then a true tie; then weights that are no thousandths.
+        {"bias": {"NN": 0.1}, "i word dog": {"NN": 0.2}, "i suffix dog": {"VB": 0.3}},
+        {"bias": {"NN": 0.3}, "i word dog": {"VB": 0.3}},
+        {"bias": {"NN": 0.0004}, "i word dog": {"VB": 0.0002}},
+        {},
+    ],
+)
 def test_equal_sums_are_decided_as_nltk_does(weights):
     tagger = made_tagger(weights, ["NN", "VB", "DT"])
     assert PerceptronTagger(tagger).tag([["dog", "x"], []]) == [[tag for _, tag in tagger.tag(["dog", "x"])], []]

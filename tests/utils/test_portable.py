@@ -23,11 +23,15 @@ TEXTS = {"predictions": CAPTIONS, "references": REFERENCES}
 BATCHES = {
     "cider": [{key: rows[:5] for key, rows in TEXTS.items()}, {key: rows[5:] for key, rows in TEXTS.items()}],
     "bleu4": [{key: rows[:5] for key, rows in TEXTS.items()}, {key: rows[5:] for key, rows in TEXTS.items()}],
-    "vqa_accuracy": [{"predictions": ["two"], "references": [["two"] * 10]},
-                     {"predictions": ["no", "a"], "references": [["no"] * 2 + ["yes"] * 8, ["b"]]}],
-    "recall_at_k": [{"predictions": [[0.5, 0.1, 0.7]], "references": [[0, 1]]},
-                    {"predictions": [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]], "references": [[2], [2]]}],
-}  # fmt: skip
+    "vqa_accuracy": [
+        {"predictions": ["two"], "references": [["two"] * 10]},
+        {"predictions": ["no", "a"], "references": [["no"] * 2 + ["yes"] * 8, ["b"]]},
+    ],
+    "recall_at_k": [
+        {"predictions": [[0.5, 0.1, 0.7]], "references": [[0, 1]]},
+        {"predictions": [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]], "references": [[2], [2]]},
+    ],
+}
 WAYS = {
     "pickle": lambda metric: pickle.loads(pickle.dumps(metric)),
     "first protocol": lambda metric: pickle.loads(pickle.dumps(metric, protocol=0)),
@@ -228,13 +232,14 @@ def test_a_watched_trainer_is_copied_whole(load_metric, tmp_path):
     callback = cider.compute_metrics(tokenizer, REFERENCES)
     trainer = transformers.Trainer(
         model=echo_model(len(tokenizer.words)),
-        args=transformers.TrainingArguments(output_dir=str(tmp_path), use_cpu=True, report_to=[], disable_tqdm=True,
-                                            remove_unused_columns=False),
+        args=transformers.TrainingArguments(
+            output_dir=str(tmp_path), use_cpu=True, report_to=[], disable_tqdm=True, remove_unused_columns=False
+        ),
         data_collator=collate,
         eval_dataset=[{"input_ids": tokenizer.encode(text)} for text in CAPTIONS],
         compute_metrics=callback,
         preprocess_logits_for_metrics=cider.preprocess_logits_for_metrics,
-    )  # fmt: skip
+    )
     callback.watch(trainer)
     expected = trainer.evaluate()["eval_cider"]
     copied = pickle.loads(cloudpickle.dumps(trainer))

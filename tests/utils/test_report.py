@@ -10,8 +10,14 @@ import pytest
 from metrics.utils.resampling import confidence_interval
 
 PREDICTIONS = ["a red kite flies high", "two boys play chess", "an old clock", "a boat on a lake", "red kite", "a dog"]
-REFERENCES = [["a red kite in the sky", "the kite flies"], ["two boys play a game"], ["the old clock", "an old clock"],
-              ["a boat on the lake", "boats on a lake"], ["a red kite"], ["the cat", "a dog"]]
+REFERENCES = [
+    ["a red kite in the sky", "the kite flies"],
+    ["two boys play a game"],
+    ["the old clock", "an old clock"],
+    ["a boat on the lake", "boats on a lake"],
+    ["a red kite"],
+    ["the cat", "a dog"],
+]
 INPUTS = {"predictions": PREDICTIONS, "references": REFERENCES}
 OPTIONS = {"cider": {}, "bleu4": {}, "vqa_accuracy": {"formula": "exact"}}
 LABELS = ["near", "far", "near", "far", "near", "only"]
@@ -118,16 +124,19 @@ def test_batches_give_the_same(name, compute, load_metric):
     assert metric.compute(**OPTIONS[name], confidence_level=0.9, by=LABELS, clusters=LABELS) == expected
 
 
-@pytest.mark.parametrize("options, error, message", [
-    ({"clusters": ["a"] * 5}, ValueError, "clusters has 5 labels, expected 6"),
-    ({"by": ["a"] * 7}, ValueError, "by has 7 labels, expected 6"),
-    ({"by": [None] * 6}, TypeError, r"by\[0\] is None, expected str in all rows"),
-    ({"by": "abcdef"}, TypeError, "by is str 'abcdef', expected a list"),
-    ({"confidence_level": 1.0}, ValueError, "confidence_level is 1.0, expected a number between 0 and 1"),
-    ({"confidence_level": 0.9, "n_resamples": 0}, ValueError, "n_resamples is 0"),
-    ({"confidence_level": 0.9, "seed": 1.5}, ValueError, "seed is 1.5"),
-    ({"confidence_level": 0.9, "clusters": [1] * 6}, ValueError, "a single cluster, expected at least 2"),
-])
+@pytest.mark.parametrize(
+    "options, error, message",
+    [
+        ({"clusters": ["a"] * 5}, ValueError, "clusters has 5 labels, expected 6"),
+        ({"by": ["a"] * 7}, ValueError, "by has 7 labels, expected 6"),
+        ({"by": [None] * 6}, TypeError, r"by\[0\] is None, expected str in all rows"),
+        ({"by": "abcdef"}, TypeError, "by is str 'abcdef', expected a list"),
+        ({"confidence_level": 1.0}, ValueError, "confidence_level is 1.0, expected a number between 0 and 1"),
+        ({"confidence_level": 0.9, "n_resamples": 0}, ValueError, "n_resamples is 0"),
+        ({"confidence_level": 0.9, "seed": 1.5}, ValueError, "seed is 1.5"),
+        ({"confidence_level": 0.9, "clusters": [1] * 6}, ValueError, "a single cluster, expected at least 2"),
+    ],
+)
 def test_wrong_options_are_named(compute, options, error, message):
     with pytest.raises(error, match=message):
         compute(**options)

@@ -35,11 +35,17 @@ def random_statistics(samples, seed=0):
     generator = np.random.default_rng(seed)
     length = generator.integers(0, 12, samples)
     totals = np.maximum(length[:, None] - np.arange(4), 0)
-    counts = {"matches": generator.integers(0, totals + 1), "totals": totals, "candidate_length": length,
-              "reference_length": generator.integers(0, 12, samples)}
-    return {"cider": (cider.score, {"similarity": generator.random((samples, 4))}),
-            "bleu4": (bleu4.score, counts),
-            "vqa_accuracy": (vqa.score, {"accuracy": generator.random(samples)})}
+    counts = {
+        "matches": generator.integers(0, totals + 1),
+        "totals": totals,
+        "candidate_length": length,
+        "reference_length": generator.integers(0, 12, samples),
+    }
+    return {
+        "cider": (cider.score, {"similarity": generator.random((samples, 4))}),
+        "bleu4": (bleu4.score, counts),
+        "vqa_accuracy": (vqa.score, {"accuracy": generator.random(samples)}),
+    }
 
 
 METRICS = ["cider", "bleu4", "vqa_accuracy"]
@@ -86,8 +92,15 @@ def test_intervals_hold_the_values_that_can_be(values, seed):
 def test_intervals_and_standard_errors_of_means_agree_with_scipy(confidence_level):
     stats = pytest.importorskip("scipy.stats")
     values = np.random.default_rng(3).gamma(2.0, size=400)
-    expected = stats.bootstrap((values,), np.mean, n_resamples=40000, method="percentile", batch=1000,
-                               confidence_level=confidence_level, rng=np.random.default_rng(4))
+    expected = stats.bootstrap(
+        (values,),
+        np.mean,
+        n_resamples=40000,
+        method="percentile",
+        batch=1000,
+        confidence_level=confidence_level,
+        rng=np.random.default_rng(4),
+    )
     low, high = confidence_interval(score_mean, of(values), confidence_level, 40000)["mean"]
     assert [low, high] == pytest.approx(list(expected.confidence_interval), abs=0.004)
     (resampled,) = bootstrap(score_mean, [of(values)], 40000)
@@ -163,8 +176,9 @@ def translations():
     generator = np.random.default_rng(9)
     words = [f"w{i}" for i in range(60)]
     references = [" ".join(generator.choice(words, generator.integers(8, 16))) for _ in range(150)]
-    return references, *(degraded(references, share, np.random.default_rng(10 + i))
-                         for i, share in enumerate((0.20, 0.22, 0.26)))
+    return references, *(
+        degraded(references, share, np.random.default_rng(10 + i)) for i, share in enumerate((0.20, 0.22, 0.26))
+    )
 
 
 @pytest.mark.parametrize("system", [1, 2], ids=["close", "far"])
@@ -181,8 +195,11 @@ def test_sacrebleu_finds_the_same_on_the_same_tokens(system, translations, monke
         bleu = {"BLEU": BLEU(tokenize="none", smooth_method="none")}
         test = significance.PairedTest(named, bleu, [references], test_type=kind, n_samples=2000)
         theirs[kind] = test()[1]["BLEU"]
-    one, other = (bleu4.sample_statistics(captions, [[r] for r in references], tokenizer="whitespace")
-                  for captions in (first, second))
+    one, other = (
+        bleu4.sample_statistics(captions, [[r] for r in references], tokenizer="whitespace")
+        for captions in (first, second)
+    )
+
     def score(statistics, weights=None):
         return bleu4.score(statistics, False, weights=weights)
 
@@ -225,16 +242,22 @@ def test_all_swaps_are_tried_where_they_are_few(name, clusters):
     larger = []
     for swapped in itertools.product((False, True), repeat=labels.max() + 1):
         rows = np.array(swapped)[labels]
-        one, other = ({key: np.where(chosen.reshape(-1, *[1] * (first[key].ndim - 1)), second[key], first[key])
-                       for key in first} for chosen in (rows, ~rows))
+        one, other = (
+            {key: np.where(chosen.reshape(-1, *[1] * (first[key].ndim - 1)), second[key], first[key]) for key in first}
+            for chosen in (rows, ~rows)
+        )
         larger.append(abs(score(other)[name] - score(one)[name]) >= wanted - 1e-9)
     for seed in (0, 1):
         found = approximate_randomization(score, first, second, 1000, seed, clusters)[name]
         assert found["p_value"] == np.mean(larger)
 
 
-SIMULATED = {"scores": bench_few_samples.SCORES, "answers": bench_few_samples.HALF, "rare": bench_few_samples.RARE,
-             "skewed": bench_few_samples.SKEWED}
+SIMULATED = {
+    "scores": bench_few_samples.SCORES,
+    "answers": bench_few_samples.HALF,
+    "rare": bench_few_samples.RARE,
+    "skewed": bench_few_samples.SKEWED,
+}
 
 
 @pytest.mark.stress
@@ -249,13 +272,15 @@ def test_randomization_calls_no_more_equal_systems_different_than_it_says(sample
 def test_bootstrap_of_few_samples_is_why():
     sets = 600
     error = 3 * (0.06 * 0.94 / sets) ** 0.5
-    found = {samples: bench_few_samples.called_different(paired_bootstrap, bench_few_samples.SCORES, samples, sets)
-             for samples in (8, resampling.FEW_UNITS)}
+    found = {
+        samples: bench_few_samples.called_different(paired_bootstrap, bench_few_samples.SCORES, samples, sets)
+        for samples in (8, resampling.FEW_UNITS)
+    }
     assert found[8] > 0.06 + error and found[resampling.FEW_UNITS] <= 0.06 + error
 
 
 def test_table_of_few_samples_is_what_the_simulation_finds():
-    text = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+    text = (Path(__file__).resolve().parents[2] / "docs/comparing.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \|((?: \d+ \|){7})$", text, re.MULTILINE)
     assert {int(samples) for samples, _ in rows} >= {5, 8, 20, 50}
     for samples, cells in rows:
@@ -306,13 +331,28 @@ def test_blocks_change_nothing(name, clusters, monkeypatch):
         assert everything() == pytest.approx(whole, rel=1e-12)
 
 
-@pytest.mark.parametrize("rows, clusters, by, message", [
-    (49, None, None, "^49 samples are fewer than 50: bootstrap intervals of so few are too narrow$"),
-    (100, list(range(10)) * 10, None, "^10 clusters are fewer than 50"),
-    (100, None, ["a"] * 60 + ["b"] * 40, "^1 of 2 labels have fewer than 50 samples: their intervals are too narrow$"),
-    (200, list(range(100)) * 2, ["a"] * 100 + ["b"] * 60 + ["c"] * 40, "^1 of 3 labels have fewer than 50 clusters"),
-    (50, None, None, None), (100, list(range(50)) * 2, None, None), (100, None, ["a"] * 50 + ["b"] * 50, None),
-])
+@pytest.mark.parametrize(
+    "rows, clusters, by, message",
+    [
+        (49, None, None, "^49 samples are fewer than 50: bootstrap intervals of so few are too narrow$"),
+        (100, list(range(10)) * 10, None, "^10 clusters are fewer than 50"),
+        (
+            100,
+            None,
+            ["a"] * 60 + ["b"] * 40,
+            "^1 of 2 labels have fewer than 50 samples: their intervals are too narrow$",
+        ),
+        (
+            200,
+            list(range(100)) * 2,
+            ["a"] * 100 + ["b"] * 60 + ["c"] * 40,
+            "^1 of 3 labels have fewer than 50 clusters",
+        ),
+        (50, None, None, None),
+        (100, list(range(50)) * 2, None, None),
+        (100, None, ["a"] * 50 + ["b"] * 50, None),
+    ],
+)
 def test_few_samples_are_warned_of(rows, clusters, by, message):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -354,7 +394,10 @@ def test_score_by_label():
     found = score_by(score_mean, values, ["b", "a", "b", "a", "c"], confidence_level=0.9)
     assert list(found) == ["a", "b", "c"]
     assert {label: (group["mean"], group["count"]) for label, group in found.items()} == {
-        "a": (0.125, 2), "b": (0.75, 2), "c": (0.0, 1)}
+        "a": (0.125, 2),
+        "b": (0.75, 2),
+        "c": (0.0, 1),
+    }
     assert found["b"]["confidence_interval"]["mean"] == [0.5, 1.0]
     assert "confidence_interval" not in found["c"]
     assert list(score_by(score_mean, values, [3, 1, 3, 1, 2])) == [1, 2, 3]
@@ -395,14 +438,17 @@ def test_wrong_options_are_named(message, options):
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("labels, message", [
-    (["a", 1], "clusters[1] is int 1, expected str in all rows, or int in all rows"),
-    ([1, "a"], "clusters[1] is str 'a'"),
-    (["a", None], "clusters[1] is None"),
-    ([1, True], "clusters[1] is bool True"),
-    ([0.5, 1.0], "clusters[0] is float 0.5"),
-    ([1, float("nan")], "clusters[1] is float nan"),
-])
+@pytest.mark.parametrize(
+    "labels, message",
+    [
+        (["a", 1], "clusters[1] is int 1, expected str in all rows, or int in all rows"),
+        ([1, "a"], "clusters[1] is str 'a'"),
+        (["a", None], "clusters[1] is None"),
+        ([1, True], "clusters[1] is bool True"),
+        ([0.5, 1.0], "clusters[0] is float 0.5"),
+        ([1, float("nan")], "clusters[1] is float nan"),
+    ],
+)
 def test_wrong_labels_are_named(labels, message):
     with pytest.raises(TypeError) as error:
         check_resampling(2, clusters=labels)

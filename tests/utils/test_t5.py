@@ -105,14 +105,17 @@ def test_bfloat16_is_near(encoder, t5_folder):
     np.testing.assert_allclose(near, exact, rtol=0, atol=0.1)
 
 
-@pytest.mark.parametrize("options, error, message", [
-    ({"dtype": "float16"}, ValueError, "dtype is 'float16', expected one of .*overflows"),
-    ({"dtype": "int8"}, ValueError, "dtype is 'int8', expected one of"),
-    ({"device": "gpu9"}, ValueError, "device is 'gpu9', expected such as 'cpu'"),
-    ({"batch_size": 0}, ValueError, "batch_size is 0, expected an integer of at least 1"),
-    ({"model_path": None}, TypeError, "model_path is None, expected a name"),
-    ({"model_path": "no/such-model"}, OSError, "the T5 model 'no/such-model' cannot be loaded"),
-])
+@pytest.mark.parametrize(
+    "options, error, message",
+    [
+        ({"dtype": "float16"}, ValueError, "dtype is 'float16', expected one of .*overflows"),
+        ({"dtype": "int8"}, ValueError, "dtype is 'int8', expected one of"),
+        ({"device": "gpu9"}, ValueError, "device is 'gpu9', expected such as 'cpu'"),
+        ({"batch_size": 0}, ValueError, "batch_size is 0, expected an integer of at least 1"),
+        ({"model_path": None}, TypeError, "model_path is None, expected a name"),
+        ({"model_path": "no/such-model"}, OSError, "the T5 model 'no/such-model' cannot be loaded"),
+    ],
+)
 def test_options(t5_folder, options, error, message):
     with pytest.raises(error, match=message):
         T5Encoder(**{"model_path": str(t5_folder), **options})
@@ -132,11 +135,14 @@ def test_a_folder_without_vocabulary_is_an_error(t5_folder, tmp_path):
         T5Encoder(str(tmp_path), device="cpu")
 
 
-@pytest.mark.parametrize("vocabulary, knows, message", [
-    (32128, True, "the tokenizer has 104 tokens, expected the vocabulary of the model"),
-    (100, True, "the tokenizer has 104 tokens, expected"),
-    (128, False, "does not know plain words"),
-])
+@pytest.mark.parametrize(
+    "vocabulary, knows, message",
+    [
+        (32128, True, "the tokenizer has 104 tokens, expected the vocabulary of the model"),
+        (100, True, "the tokenizer has 104 tokens, expected"),
+        (128, False, "does not know plain words"),
+    ],
+)
 def test_check_tokenizer(vocabulary, knows, message):
     class Tokenizer:
         unk_token_id = 2
@@ -209,7 +215,7 @@ def test_new_weights_in_the_same_folder(t5_folder, tmp_path):
 def test_a_model_is_there_once_in_a_process(t5_folder, load_metric):
     from metrics.entity_score.scoring import T5Encoder as OfTheFolder
 
-    loaded = sys.modules[type(load_metric("entity_score"))._compute.__globals__["T5Encoder"].__module__]
+    loaded = sys.modules[type(load_metric("entity_score"))._scorer.__module__]
     encoders = [each(str(t5_folder), device="cpu") for each in (T5Encoder, OfTheFolder, loaded.T5Encoder)]
     assert len({type(encoder) for encoder in encoders}) == 3
     assert len({id(encoder._parts.model) for encoder in encoders}) == 1

@@ -60,14 +60,18 @@ def test_the_next_evaluation_begins_anew(cider):
     assert in_batches(callback, IDS, 3)[-1] == callback(batch(IDS)) == in_batches(callback, IDS, 5)[-1]
 
 
-@pytest.mark.parametrize("arguments", [
-    {},
-    {"batch_eval_metrics": True, "per_device_eval_batch_size": 1},
-    {"batch_eval_metrics": True, "per_device_eval_batch_size": 4},
-    {"batch_eval_metrics": True, "per_device_eval_batch_size": 20},
-    {"eval_do_concat_batches": False, "per_device_eval_batch_size": 3},
-    {"eval_accumulation_steps": 1, "per_device_eval_batch_size": 3},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"batch_eval_metrics": True, "per_device_eval_batch_size": 1},
+        {"batch_eval_metrics": True, "per_device_eval_batch_size": 4},
+        {"batch_eval_metrics": True, "per_device_eval_batch_size": 20},
+        {"eval_do_concat_batches": False, "per_device_eval_batch_size": 3},
+        {"eval_accumulation_steps": 1, "per_device_eval_batch_size": 3},
+    ],
+    ids=str,
+)
 def test_a_trainer_logs_it(cider, load_metric, tmp_path, arguments):
     pytest.importorskip("accelerate")
     bleu4 = load_metric("bleu4")
@@ -81,11 +85,22 @@ def test_a_trainer_logs_it(cider, load_metric, tmp_path, arguments):
 
 def test_two_processes_find_what_one_finds(cider, tmp_path):
     pytest.importorskip("accelerate")
-    environment = {**os.environ, "HF_HOME": str(tmp_path), "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT),
-                   "HF_MODULES_CACHE": str(tmp_path / "modules")}  # fmt: skip
+    environment = {
+        **os.environ,
+        "HF_HOME": str(tmp_path),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(ROOT),
+        "HF_MODULES_CACHE": str(tmp_path / "modules"),
+    }
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    result = subprocess.run([*command, "-m", "tests.utils.echo_trainer", str(tmp_path)], cwd=ROOT, env=environment,
-                            capture_output=True, text=True, timeout=300)  # fmt: skip
+    result = subprocess.run(
+        [*command, "-m", "tests.utils.echo_trainer", str(tmp_path)],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert result.returncode == 0, result.stderr
     first, second = (json.loads((tmp_path / f"of_{rank}.json").read_text()) for rank in (0, 1))
     assert first == second
@@ -103,11 +118,24 @@ def test_generation_by_seq2seq_trainer(cider, tmp_path):
     from transformers import BartConfig, BartForConditionalGeneration, Seq2SeqTrainer, Seq2SeqTrainingArguments
 
     torch.manual_seed(0)
-    model = BartForConditionalGeneration(BartConfig(
-        vocab_size=len(TOKENIZER.words), d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
-        decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=32,
-        pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1, forced_eos_token_id=None,
-    )).eval()  # fmt: skip
+    model = BartForConditionalGeneration(
+        BartConfig(
+            vocab_size=len(TOKENIZER.words),
+            d_model=16,
+            encoder_layers=1,
+            decoder_layers=1,
+            encoder_attention_heads=2,
+            decoder_attention_heads=2,
+            encoder_ffn_dim=16,
+            decoder_ffn_dim=16,
+            max_position_embeddings=32,
+            pad_token_id=0,
+            bos_token_id=1,
+            eos_token_id=2,
+            decoder_start_token_id=1,
+            forced_eos_token_id=None,
+        )
+    ).eval()
     rows = [{"input_ids": ids, "labels": ids, "attention_mask": [1] * len(ids)} for ids in IDS]
 
     def collate(items):
@@ -117,11 +145,19 @@ def test_generation_by_seq2seq_trainer(cider, tmp_path):
     generated = [model.generate(**collate([row]), max_new_tokens=8)[0].tolist() for row in rows]
     expected = cider.compute(predictions=TOKENIZER.batch_decode(generated, True), references=REFERENCES)
     for batched in (False, True):
-        arguments = Seq2SeqTrainingArguments(str(tmp_path), use_cpu=True, report_to=[], predict_with_generate=True,
-                                             generation_max_length=9, per_device_eval_batch_size=4,
-                                             batch_eval_metrics=batched, disable_tqdm=True)  # fmt: skip
-        found = Seq2SeqTrainer(model, arguments, collate, eval_dataset=rows,
-                               compute_metrics=cider.compute_metrics(TOKENIZER, REFERENCES)).evaluate()  # fmt: skip
+        arguments = Seq2SeqTrainingArguments(
+            str(tmp_path),
+            use_cpu=True,
+            report_to=[],
+            predict_with_generate=True,
+            generation_max_length=9,
+            per_device_eval_batch_size=4,
+            batch_eval_metrics=batched,
+            disable_tqdm=True,
+        )
+        found = Seq2SeqTrainer(
+            model, arguments, collate, eval_dataset=rows, compute_metrics=cider.compute_metrics(TOKENIZER, REFERENCES)
+        ).evaluate()
         assert found["eval_cider"] == expected["cider"]
 
 
@@ -132,10 +168,19 @@ def test_prompts_of_a_decoder_alone(cider, tmp_path, batched):
     from transformers import LlamaConfig, LlamaForCausalLM, Seq2SeqTrainer, Seq2SeqTrainingArguments
 
     torch.manual_seed(0)
-    model = LlamaForCausalLM(LlamaConfig(
-        vocab_size=len(TOKENIZER.words), hidden_size=16, intermediate_size=16, num_hidden_layers=1,
-        num_attention_heads=2, max_position_embeddings=32, pad_token_id=0, bos_token_id=1, eos_token_id=2,
-    )).eval()  # fmt: skip
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=len(TOKENIZER.words),
+            hidden_size=16,
+            intermediate_size=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            max_position_embeddings=32,
+            pad_token_id=0,
+            bos_token_id=1,
+            eos_token_id=2,
+        )
+    ).eval()
     prompts = [ids[: 2 + i % 3] for i, ids in enumerate(IDS)]
 
     def collate(items):
@@ -146,9 +191,17 @@ def test_prompts_of_a_decoder_alone(cider, tmp_path, batched):
     model.generation_config.update(max_new_tokens=6, pad_token_id=0)
     generated = [model.generate(torch.tensor([prompt]))[0, len(prompt) :].tolist() for prompt in prompts]
     expected = cider.compute(predictions=TOKENIZER.batch_decode(generated, True), references=REFERENCES)
-    arguments = Seq2SeqTrainingArguments(str(tmp_path), use_cpu=True, report_to=[], predict_with_generate=True,
-                                         per_device_eval_batch_size=4, batch_eval_metrics=batched, disable_tqdm=True,
-                                         include_for_metrics=["inputs"], remove_unused_columns=False)  # fmt: skip
+    arguments = Seq2SeqTrainingArguments(
+        str(tmp_path),
+        use_cpu=True,
+        report_to=[],
+        predict_with_generate=True,
+        per_device_eval_batch_size=4,
+        batch_eval_metrics=batched,
+        disable_tqdm=True,
+        include_for_metrics=["inputs"],
+        remove_unused_columns=False,
+    )
     callback = cider.compute_metrics(TOKENIZER, REFERENCES, strip_prompt=True)
     trainer = Seq2SeqTrainer(model, arguments, collate, eval_dataset=prompts, compute_metrics=callback)
     trainer.processing_class = SimpleNamespace(pad_token_id=0)
@@ -187,15 +240,18 @@ def test_embeddings(load_metric, size):
     images, texts = rng.normal(size=(2, 6, 4)).astype(np.float32)
     image_of = ["a", "a", "b", "c", "c", "c"]
     images = images[[image_of.index(name) for name in image_of]]
-    expected = metric.compute(image_embeddings=images[[0, 2, 3]], text_embeddings=texts,
-                              references=[[0, 1], [2], [3, 4, 5]], k=(1, 2))  # fmt: skip
+    expected = metric.compute(
+        image_embeddings=images[[0, 2, 3]], text_embeddings=texts, references=[[0, 1], [2], [3, 4, 5]], k=(1, 2)
+    )
     table = datasets.Dataset.from_dict({"image": image_of, "text": list("uvwxyz")})
     for references, column in ((image_of, None), (table, ("image", "text")), (table, "image")):
         callback = metric.compute_metrics(None, references, column, k=(1, 2))
         for start in range(0, 6, size):
             rows = slice(start, start + size)
-            found = callback(SimpleNamespace(predictions=(images[rows], texts[rows]), label_ids=np.arange(6)[rows]),
-                             compute_result=start + size == 6)  # fmt: skip
+            found = callback(
+                SimpleNamespace(predictions=(images[rows], texts[rows]), label_ids=np.arange(6)[rows]),
+                compute_result=start + size == 6,
+            )
         assert found == expected
         assert metric.signature().startswith("recall_at_k|k:1,2")
 
@@ -210,13 +266,16 @@ def test_tensors_of_any_type(load_metric, cider):
     assert callback(SimpleNamespace(predictions=(eye, eye), label_ids=torch.arange(3)))["rsum"] == 2.0
 
 
-@pytest.mark.parametrize("make", [
-    lambda: (datasets.Dataset.from_dict({"captions": REFERENCES}), "captions"),
-    lambda: (pd.DataFrame({"captions": REFERENCES}), "captions"),
-    lambda: ({"captions": REFERENCES}, "captions"),
-    lambda: (tuple(REFERENCES), None),
-    lambda: (datasets.Dataset.from_dict({"captions": REFERENCES})["captions"], None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: (datasets.Dataset.from_dict({"captions": REFERENCES}), "captions"),
+        lambda: (pd.DataFrame({"captions": REFERENCES}), "captions"),
+        lambda: ({"captions": REFERENCES}, "captions"),
+        lambda: (tuple(REFERENCES), None),
+        lambda: (datasets.Dataset.from_dict({"captions": REFERENCES})["captions"], None),
+    ],
+)
 def test_where_references_come_from(cider, make):
     references, column = make()
     found = cider.compute_metrics(TOKENIZER, references, column=column)(batch(IDS))
@@ -232,11 +291,18 @@ def test_bind_turns_to_another_dataset(cider):
 
 def test_options_and_metrics_beside(cider, load_metric):
     bleu4, references = load_metric("bleu4"), REFERENCES
-    callback = cider.compute_metrics(TOKENIZER, references, also=[(bleu4, {"max_order": 2}), (cider, {"n": 1})],
-                                     confidence_level=0.9, n_resamples=20, by=["x", "y"] * 5 + ["x"])  # fmt: skip
+    callback = cider.compute_metrics(
+        TOKENIZER,
+        references,
+        also=[(bleu4, {"max_order": 2}), (cider, {"n": 1})],
+        confidence_level=0.9,
+        n_resamples=20,
+        by=["x", "y"] * 5 + ["x"],
+    )
     found = callback(batch(IDS))
-    results = cider.compute(predictions=CAPTIONS, references=references, confidence_level=0.9, n_resamples=20,
-                            by=["x", "y"] * 5 + ["x"])  # fmt: skip
+    results = cider.compute(
+        predictions=CAPTIONS, references=references, confidence_level=0.9, n_resamples=20, by=["x", "y"] * 5 + ["x"]
+    )
     assert found["confidence_interval/cider/low"] == results["confidence_interval"]["cider"][0]
     assert found["by/y/count"] == 5
     assert "bleu2" in found and "bleu3" not in found
@@ -323,19 +389,25 @@ def test_every_option_of_compute_is_reachable(name, load_metric):
 
     metric = load_metric(name)
     options = list(inspect.signature(metric._compute).parameters)[2:]
-    taken = [one.name for one in inspect.signature(metric.compute_metrics).parameters.values()
-             if one.kind is not one.POSITIONAL_ONLY]  # fmt: skip
+    taken = [
+        one.name
+        for one in inspect.signature(metric.compute_metrics).parameters.values()
+        if one.kind is not one.POSITIONAL_ONLY
+    ]
     assert not set(options) & set(taken)
 
 
 # Bad input
 
 
-@pytest.mark.parametrize("row, error, message", [
-    ([], ValueError, r"references\[2\] is an empty list, expected at least one reference"),
-    (None, TypeError, r"references\[2\] is None, expected"),
-    (["a cat", None], TypeError, r"references\[2\]\[1\] is None, expected str"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "row, error, message",
+    [
+        ([], ValueError, r"references\[2\] is an empty list, expected at least one reference"),
+        (None, TypeError, r"references\[2\] is None, expected"),
+        (["a cat", None], TypeError, r"references\[2\]\[1\] is None, expected str"),
+    ],
+)
 def test_a_row_without_references_is_named_before_training(cider, row, error, message):
     references = [*REFERENCES[:2], row, *REFERENCES[3:]]
     with pytest.raises(error, match=message):
@@ -360,8 +432,9 @@ def test_fewer_predictions_than_rows(cider):
 
 
 def test_repeated_rows_of_several_processes_are_dropped(cider, monkeypatch):
-    monkeypatch.setattr(sys.modules[type(cider.compute_metrics(TOKENIZER, REFERENCES)).__module__], "num_processes",
-                        lambda: 2)  # fmt: skip
+    monkeypatch.setattr(
+        sys.modules[type(cider.compute_metrics(TOKENIZER, REFERENCES)).__module__], "num_processes", lambda: 2
+    )
     callback = cider.compute_metrics(TOKENIZER, REFERENCES)
     expected = cider.compute(predictions=CAPTIONS, references=REFERENCES)
     assert callback(batch(IDS + IDS[:3])) == expected
@@ -383,11 +456,20 @@ def test_nothing_generated_at_all(cider, load_metric):
     assert (found["cider"], found["bleu4"]) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize("predictions, message", [
-    (np.zeros((11, 4, 30), np.float32), r"predictions have shape \(11, 4, 30\) and type float32, expected token ids"),
-    (np.zeros((11, 4)), r"type float64, expected token ids"),
-    (np.array([[1, 2]] * 4 + [[1, -7]] + [[1, 2]] * 6), r"predictions\[4\]\[1\] is -7, expected a token id or -100"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "predictions, message",
+    [
+        (
+            np.zeros((11, 4, 30), np.float32),
+            r"predictions have shape \(11, 4, 30\) and type float32, expected token ids",
+        ),
+        (np.zeros((11, 4)), r"type float64, expected token ids"),
+        (
+            np.array([[1, 2]] * 4 + [[1, -7]] + [[1, 2]] * 6),
+            r"predictions\[4\]\[1\] is -7, expected a token id or -100",
+        ),
+    ],
+)
 def test_predictions_that_are_no_ids(cider, predictions, message):
     with pytest.raises(ValueError, match=message):
         cider.compute_metrics(TOKENIZER, REFERENCES)(SimpleNamespace(predictions=predictions, label_ids=None))
@@ -404,19 +486,29 @@ def test_rows_in_another_order_are_found_when_asked(cider):
         callback(SimpleNamespace(predictions=np.array(padded(IDS, -100)), label_ids=None))
 
 
-@pytest.mark.parametrize("arguments, error, message", [
-    ({"tokenizer": None}, TypeError, "tokenizer is None, expected a tokenizer or processor"),
-    ({"references": pd.DataFrame({"captions": REFERENCES})}, ValueError,
-     r"column is None, expected one of \['captions'\]"),
-    ({"references": {"captions": REFERENCES}, "column": "caption"}, ValueError, "column is 'caption', expected one"),
-    ({"column": "captions"}, ValueError, "expected a dataset"),
-    ({"references": None}, TypeError, "references is None"),
-    ({"references": []}, ValueError, "references is empty, expected those of at least one row"),
-    ({"per_sample": True}, ValueError, "per_sample is True, which gives lists"),
-    ({"sigmas": 3}, TypeError, "cider has no option 'sigmas'"),
-    ({"also": ["bleu4"]}, TypeError, "also holds str 'bleu4'"),
-    ({"also": 3}, TypeError, "also is int 3"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments, error, message",
+    [
+        ({"tokenizer": None}, TypeError, "tokenizer is None, expected a tokenizer or processor"),
+        (
+            {"references": pd.DataFrame({"captions": REFERENCES})},
+            ValueError,
+            r"column is None, expected one of \['captions'\]",
+        ),
+        (
+            {"references": {"captions": REFERENCES}, "column": "caption"},
+            ValueError,
+            "column is 'caption', expected one",
+        ),
+        ({"column": "captions"}, ValueError, "expected a dataset"),
+        ({"references": None}, TypeError, "references is None"),
+        ({"references": []}, ValueError, "references is empty, expected those of at least one row"),
+        ({"per_sample": True}, ValueError, "per_sample is True, which gives lists"),
+        ({"sigmas": 3}, TypeError, "cider has no option 'sigmas'"),
+        ({"also": ["bleu4"]}, TypeError, "also holds str 'bleu4'"),
+        ({"also": 3}, TypeError, "also is int 3"),
+    ],
+)
 def test_wrong_arguments_are_told_before_training(cider, arguments, error, message):
     with pytest.raises(error, match=message):
         cider.compute_metrics(**{"tokenizer": TOKENIZER, "references": REFERENCES, **arguments})
@@ -429,23 +521,29 @@ def test_metrics_that_cannot_stand_together(cider, load_metric):
         load_metric("cider", num_process=2, process_id=0, experiment_id="x").compute_metrics(TOKENIZER, REFERENCES)
 
 
-@pytest.mark.parametrize("predictions, message", [
-    (np.eye(3), "predictions are ndarray, expected"),
-    ((np.eye(3),) * 3, "a tuple of 3, expected"),
-    ((np.eye(3), np.eye(3)[:2]), r"shape \(3, 3\), text embeddings \(2, 3\)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "predictions, message",
+    [
+        (np.eye(3), "predictions are ndarray, expected"),
+        ((np.eye(3),) * 3, "a tuple of 3, expected"),
+        ((np.eye(3), np.eye(3)[:2]), r"shape \(3, 3\), text embeddings \(2, 3\)"),
+    ],
+)
 def test_predictions_that_are_no_pairs(load_metric, predictions, message):
     callback = load_metric("recall_at_k").compute_metrics(references=[1, 2, 3])
     with pytest.raises(ValueError, match=message):
         callback(SimpleNamespace(predictions=predictions, label_ids=None))
 
 
-@pytest.mark.parametrize("references, error, message", [
-    ([1, 2.5], TypeError, r"references\[1\] is float 2.5, expected int"),
-    ([(1, 2), (1,)], TypeError, r"references\[1\] is tuple \(1,\), expected the ids of an image and a text"),
-    ([(1, 2), (1, "x")], TypeError, r"text_ids\[1\] is str 'x', expected int"),
-    ([], ValueError, "references is empty"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "references, error, message",
+    [
+        ([1, 2.5], TypeError, r"references\[1\] is float 2.5, expected int"),
+        ([(1, 2), (1,)], TypeError, r"references\[1\] is tuple \(1,\), expected the ids of an image and a text"),
+        ([(1, 2), (1, "x")], TypeError, r"text_ids\[1\] is str 'x', expected int"),
+        ([], ValueError, "references is empty"),
+    ],
+)
 def test_ids_that_are_none(load_metric, references, error, message):
     with pytest.raises(error, match=message):
         load_metric("recall_at_k").compute_metrics(references=references)
@@ -460,7 +558,9 @@ def test_plain_floats_name_what_is_no_number():
 
 
 def test_nothing_heavy_is_imported():
-    code = "import sys, metrics.utils.trainer\n" \
-           "print([m for m in ('evaluate', 'datasets', 'torch', 'transformers') if m in sys.modules])"
+    code = (
+        "import sys, metrics.utils.trainer\n"
+        "print([m for m in ('evaluate', 'datasets', 'torch', 'transformers') if m in sys.modules])"
+    )
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert result.stdout.strip() == "[]", result.stderr

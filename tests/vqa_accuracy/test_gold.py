@@ -27,10 +27,15 @@ def test_normalizer(shared):
 
 
 @pytest.mark.filterwarnings("ignore:.*fewer than 4 answers")
-@pytest.mark.parametrize("normalization, key", [
-    ("official", "official_accuracy"), ("official-2017", "official_pre2021_accuracy"),
-    ("always", "always_normalized"), ("evalai", "evalai_normalized"),
-])
+@pytest.mark.parametrize(
+    "normalization, key",
+    [
+        ("official", "official_accuracy"),
+        ("official-2017", "official_pre2021_accuracy"),
+        ("always", "always_normalized"),
+        ("evalai", "evalai_normalized"),
+    ],
+)
 def test_accuracy(shared, normalization, key):
     # mmf, where "evalai" comes from, stops where there are not ten answers; "always" was written with six digits.
     rows = [row for row in read(shared, "accuracy") if not isinstance(row[key], str)]
@@ -42,8 +47,9 @@ def test_accuracy(shared, normalization, key):
     assert not wrong, wrong[:5]
 
 
-@pytest.mark.parametrize("measure, gold, count", [("anls", "rrc_official_anls", 7_003),
-                                                  ("relaxed_accuracy", "pix2struct_relaxed", 3_843)])
+@pytest.mark.parametrize(
+    "measure, gold, count", [("anls", "rrc_official_anls", 7_003), ("relaxed_accuracy", "pix2struct_relaxed", 3_843)]
+)
 def test_other_measures(shared, measure, gold, count):
     rows = read(shared, measure)
     answers = [row["answers"] if measure == "anls" else row["target"] for row in rows]

@@ -17,16 +17,22 @@ TYPES = ["yes/no", "yes/no", "number", "other"]
 
 
 def test_results(metric):
-    results = metric.compute(predictions=PREDICTIONS, references=REFERENCES, answer_types=TYPES,
-                             question_types=["is"] * 4, per_sample=True)
+    results = metric.compute(
+        predictions=PREDICTIONS, references=REFERENCES, answer_types=TYPES, question_types=["is"] * 4, per_sample=True
+    )
     assert set(results) == {"vqa_accuracy", "per_answer_type", "per_question_type", "lost_to_style", "per_sample"}
     assert results["vqa_accuracy"] == 0.5
-    assert results["per_answer_type"] == {"number": {"value": 1.0, "count": 1}, "other": {"value": 0.0, "count": 1},
-                                          "yes/no": {"value": 0.5, "count": 2}}
+    assert results["per_answer_type"] == {
+        "number": {"value": 1.0, "count": 1},
+        "other": {"value": 0.0, "count": 1},
+        "yes/no": {"value": 0.5, "count": 2},
+    }
     assert results["per_question_type"] == {"is": {"value": 0.5, "count": 4}}
     assert {k: v for k, v in results["lost_to_style"].items() if v} == {"sentence": 1, "unanimity": 1}
-    assert results["per_sample"] == {"vqa_accuracy": [1.0, 0.0, 1.0, 0.0],
-                                     "prediction": ["yes", "Yes.", "2 dogs", "It is red."]}
+    assert results["per_sample"] == {
+        "vqa_accuracy": [1.0, 0.0, 1.0, 0.0],
+        "prediction": ["yes", "Yes.", "2 dogs", "It is red."],
+    }
     assert metric.signature() == "vqa_accuracy|norm:official|formula:leave-one-out|stem:no|refs:10|v:0.1.0"
     pickle.dumps(results)
 
@@ -52,10 +58,13 @@ def test_digits_stay_strings(metric):
     assert metric.compute(formula="exact", normalization="none")["vqa_accuracy"] == 1.0
 
 
-@pytest.mark.parametrize("measure, expected, signature", [
-    ("anls", 0.75, "anls|threshold:0.5|stem:no|refs:1|v:0.1.0"),
-    ("relaxed_accuracy", 0.0, "relaxed_accuracy|tolerance:0.05|stem:no|refs:1|v:0.1.0"),
-])
+@pytest.mark.parametrize(
+    "measure, expected, signature",
+    [
+        ("anls", 0.75, "anls|threshold:0.5|stem:no|refs:1|v:0.1.0"),
+        ("relaxed_accuracy", 0.0, "relaxed_accuracy|tolerance:0.05|stem:no|refs:1|v:0.1.0"),
+    ],
+)
 def test_other_measures(metric, measure, expected, signature):
     results = metric.compute(predictions=["1400"], references=["1500"], measure=measure, answer_types=["number"])
     assert results == {measure: expected, "per_answer_type": {"number": {"value": expected, "count": 1}}}
@@ -67,8 +76,10 @@ def test_signature_of_options(metric):
 
 
 def test_inputs_stay_and_a_second_call_says_the_same(metric):
-    references = [[{"answer": a, "answer_confidence": "yes", "answer_id": i} for i, a in enumerate(group)]
-                  for group in REFERENCES]
+    references = [
+        [{"answer": a, "answer_confidence": "yes", "answer_id": i} for i, a in enumerate(group)]
+        for group in REFERENCES
+    ]
     before = copy.deepcopy(references)
     first = metric.compute(predictions=PREDICTIONS, references=references)
     assert references == before

@@ -117,9 +117,17 @@ def test_slidevqa_of_lmms_eval_and_vlmevalkit_drops_the_threshold_itself():
     assert accuracy("abc", ["abd"], measure="anls") == pytest.approx(2 / 3)
 
 
-@pytest.mark.parametrize("prediction, target, expected", [
-    ("yes\n", "yes", 0), ("yes ", "yes", 0), ("5\n", "5", 1), ("5.2 \n", "5", 1), ("5%\n", "5%", 0), ("5%", "5%", 1),
-])
+@pytest.mark.parametrize(
+    "prediction, target, expected",
+    [
+        ("yes\n", "yes", 0),
+        ("yes ", "yes", 0),
+        ("5\n", "5", 1),
+        ("5.2 \n", "5", 1),
+        ("5%\n", "5%", 0),
+        ("5%", "5%", 1),
+    ],
+)
 def test_relaxed_accuracy_at_the_end_of_texts(prediction, target, expected):
     # pix2struct and lmms-eval take nothing off; VLMEvalKit strips predictions.
     assert accuracy(prediction, [target], measure="relaxed_accuracy") == expected

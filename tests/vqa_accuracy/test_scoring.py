@@ -17,11 +17,11 @@ from metrics.vqa_accuracy.measures import anls, levenshtein, relaxed_accuracy
 from metrics.vqa_accuracy.normalizer import ARTICLES, CONTRACTIONS, MARKS, NUMBER_WORDS, evalai, official
 from metrics.vqa_accuracy.protocols import resolve_protocol
 from metrics.vqa_accuracy.scoring import (
+    Scorer,
     sample_scores,
     sample_statistics,
     score,
     score_by_label,
-    signature_settings,
     vqa_exact_match,
 )
 
@@ -60,8 +60,10 @@ def test_shards_and_order_do_not_matter(rows):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         whole = sample_statistics(predictions, references, formula="leave-one-out")
-        parts = [sample_statistics(p, r, formula="leave-one-out")
-                 for p, r in ((predictions[:1], references[:1]), (predictions[1:], references[1:]))]
+        parts = [
+            sample_statistics(p, r, formula="leave-one-out")
+            for p, r in ((predictions[:1], references[:1]), (predictions[1:], references[1:]))
+        ]
         turned = sample_statistics(predictions, [r[::-1] for r in references], formula="leave-one-out")
     joined = {"accuracy": np.concatenate([part["accuracy"] for part in parts])}
     assert score(joined) == score(whole) == score(turned)
@@ -78,23 +80,52 @@ def test_ceiling_of_few_answers(count, ceiling):
 
 
 # Small golden cases, worked by hand, so that something remains where the gold data is not.
-@pytest.mark.parametrize("text, expected", [
-    ("red,white", "red white"), ("red, white", "red white"), ("t-shirt", "t shirt"), ("n/a", "n"), ("2.", "2"),
-    (".5", ".5"), ("1.5.", "1.5"), ("10,000-20,000", "1000020000"), ("none", "0"), ("The  cat\n", "cat"),
-    ("don\u2019t", "don\u2019t"), ("Ive", "ive"), ("somebody'd", "somebodyd"), ("dont", "don't"), ("", ""), ("a", ""),
-    ("." * 33, "."), ("$5 % & : *", "$5 % & : *"), ("ten.", "10"), ("1\t2", "1 2"),
-])
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("red,white", "red white"),
+        ("red, white", "red white"),
+        ("t-shirt", "t shirt"),
+        ("n/a", "n"),
+        ("2.", "2"),
+        (".5", ".5"),
+        ("1.5.", "1.5"),
+        ("10,000-20,000", "1000020000"),
+        ("none", "0"),
+        ("The  cat\n", "cat"),
+        ("don\u2019t", "don\u2019t"),
+        ("Ive", "ive"),
+        ("somebody'd", "somebodyd"),
+        ("dont", "don't"),
+        ("", ""),
+        ("a", ""),
+        ("." * 33, "."),
+        ("$5 % & : *", "$5 % & : *"),
+        ("ten.", "10"),
+        ("1\t2", "1 2"),
+    ],
+)
 def test_official_normaliser_with_its_quirks(text, expected):
     assert official(text) == expected
 
 
 # The official code is Python 2: what it gives for texts that Python 3 reads otherwise.
-@pytest.mark.parametrize("text, expected", [
-    ("yes.\u0663.\u0663", "yes\u0663\u0663"), ("\u0663,\u0664", "\u0663 \u0664"), ("1,\u0664-2", "1 \u0664 2"),
-    ("5.\uff13", "5\uff13"), ("\u0663.5.", "\u0663.5"),
-    ("\u0130stanbul", "istanbul"), ("\u039f\u0394\u039f\u03a3", "\u03bf\u03b4\u03bf\u03c3"),
-    ("\u180e two\u180edogs \u180e \u180e", "2 dogs"), ("\u180e", ""), ("two\u180e", "2"), ("\u180e ,x", "x"),
-])
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("yes.\u0663.\u0663", "yes\u0663\u0663"),
+        ("\u0663,\u0664", "\u0663 \u0664"),
+        ("1,\u0664-2", "1 \u0664 2"),
+        ("5.\uff13", "5\uff13"),
+        ("\u0663.5.", "\u0663.5"),
+        ("\u0130stanbul", "istanbul"),
+        ("\u039f\u0394\u039f\u03a3", "\u03bf\u03b4\u03bf\u03c3"),
+        ("\u180e two\u180edogs \u180e \u180e", "2 dogs"),
+        ("\u180e", ""),
+        ("two\u180e", "2"),
+        ("\u180e ,x", "x"),
+    ],
+)
 def test_official_normaliser_reads_as_python_2(text, expected):
     assert official(text) == expected
 
@@ -130,20 +161,33 @@ def test_tables():
 
 
 # The same answers under every normalisation: unanimous; not unanimous; an answer with an article.
-@pytest.mark.parametrize("normalization, expected", [
-    ("official", (0, 1, 1)), ("official-2017", (1, 1, 0)), ("always", (1, 1, 1)), ("evalai", (1, 1, 1)),
-    ("prediction-only", (1, 1, 0)), ("none", (0, 0, 1)),
-])
+@pytest.mark.parametrize(
+    "normalization, expected",
+    [
+        ("official", (0, 1, 1)),
+        ("official-2017", (1, 1, 0)),
+        ("always", (1, 1, 1)),
+        ("evalai", (1, 1, 1)),
+        ("prediction-only", (1, 1, 0)),
+        ("none", (0, 0, 1)),
+    ],
+)
 def test_protocols_differ(normalization, expected):
     rows = [("Yes.", ["yes"] * 10), ("Yes.", ["yes"] * 9 + ["no"]), ("the cat", ["the cat"] * 9 + ["dog"])]
     assert tuple(accuracy(*row, normalization=normalization) for row in rows) == expected
 
 
-@pytest.mark.parametrize("preset, expected", [
-    ("vqav2", ("official", "leave-one-out")), ("textvqa", ("evalai", "leave-one-out")),
-    ("vizwiz", ("prediction-only", "leave-one-out")), ("okvqa", ("evalai", "leave-one-out")),
-    ("aokvqa", ("none", "min3")), ("gqa", ("none", "exact")),
-])
+@pytest.mark.parametrize(
+    "preset, expected",
+    [
+        ("vqav2", ("official", "leave-one-out")),
+        ("textvqa", ("evalai", "leave-one-out")),
+        ("vizwiz", ("prediction-only", "leave-one-out")),
+        ("okvqa", ("evalai", "leave-one-out")),
+        ("aokvqa", ("none", "min3")),
+        ("gqa", ("none", "exact")),
+    ],
+)
 def test_presets(preset, expected):
     assert resolve_protocol(preset=preset)[:2] == expected
     assert resolve_protocol(preset=preset, normalization="always", formula="exact")[:2] == ("always", "exact")
@@ -156,10 +200,18 @@ def test_formulas():
     assert accuracy("riding", ["rid"] * 9 + ["x"], stem=lambda text: text.removesuffix("ing")) == 1
 
 
-@pytest.mark.parametrize("prediction, answers, expected", [
-    ("", ["yes", "no"] * 5, 0), ("", [""] * 10, 1), ("a", ["", "b"] * 5, 1), ("yes", ["yes "] * 10, 1),
-    ("Yes", ["yes", "yes "] * 5, 0), ("yes", ["Yes"] * 10, 0), ("x" * 5000, ["x" * 5000] * 10, 1),
-])
+@pytest.mark.parametrize(
+    "prediction, answers, expected",
+    [
+        ("", ["yes", "no"] * 5, 0),
+        ("", [""] * 10, 1),
+        ("a", ["", "b"] * 5, 1),
+        ("yes", ["yes "] * 10, 1),
+        ("Yes", ["yes", "yes "] * 5, 0),
+        ("yes", ["Yes"] * 10, 0),
+        ("x" * 5000, ["x" * 5000] * 10, 1),
+    ],
+)
 def test_degenerate(prediction, answers, expected):
     assert accuracy(prediction, answers) == expected
 
@@ -196,40 +248,53 @@ def test_inputs_are_not_changed():
     assert sample_statistics(predictions, references)["accuracy"].tolist() == first == [1.0]
 
 
-@pytest.mark.parametrize("predictions, references, error, message", [
-    (["a"], [["a"], ["b"]], ValueError, "1 predictions and 2 references"),
-    ([], [], ValueError, "predictions is empty"),
-    (["a"], [[]], ValueError, r"references\[0\] is an empty list"),
-    (["a", None], [["a"], ["b"]], TypeError, r"predictions\[1\] is None, expected str"),
-    (["a", 2], [["a"], ["b"]], TypeError, r"predictions\[1\] is int 2, expected str"),
-    (["a"], [["a", math.nan]], TypeError, r"references\[0\]\[1\] is float nan, expected str"),
-    (["a"], [["a", 3]], TypeError, r"references\[0\]\[1\] is int 3, expected str"),
-    ([1], [["a"]], TypeError, r"references\[0\]\[0\] is str 'a', expected int"),
-    ([1, "a"], [1, 2], TypeError, r"predictions\[1\] is str 'a', expected int"),
-    ([True], [1], TypeError, r"predictions\[0\] is bool True"),
-    ([1], [[True]], TypeError, r"references\[0\]\[0\] is bool True"),
-    (["a"], [[{"answer_id": 1}]], TypeError, r"a dict with the keys \['answer_id'\], expected 'answer'"),
-    ([["a", "b"]], ["a"], TypeError, r"predictions\[0\] is list .* one answer per question \(.* are the two swapped"),
-    ([["a", "b"]], [["a", "c"]], TypeError, r"predictions\[0\] is list .* one answer per question$"),
-    (["a"], [[{"answer": None}]], TypeError, r"references\[0\]\[0\] is None"),
-    (["a"], [[["a"]]], TypeError, r"references\[0\]\[0\] is list"),
-    (["a"], [None], TypeError, r"references\[0\] is None"),
-    (["a"], [5.5], TypeError, r"references\[0\] is float 5.5"),
-    ("a", ["a"], TypeError, "predictions is str"),
-])
+@pytest.mark.parametrize(
+    "predictions, references, error, message",
+    [
+        (["a"], [["a"], ["b"]], ValueError, "1 predictions and 2 references"),
+        ([], [], ValueError, "predictions is empty"),
+        (["a"], [[]], ValueError, r"references\[0\] is an empty list"),
+        (["a", None], [["a"], ["b"]], TypeError, r"predictions\[1\] is None, expected str"),
+        (["a", 2], [["a"], ["b"]], TypeError, r"predictions\[1\] is int 2, expected str"),
+        (["a"], [["a", math.nan]], TypeError, r"references\[0\]\[1\] is float nan, expected str"),
+        (["a"], [["a", 3]], TypeError, r"references\[0\]\[1\] is int 3, expected str"),
+        ([1], [["a"]], TypeError, r"references\[0\]\[0\] is str 'a', expected int"),
+        ([1, "a"], [1, 2], TypeError, r"predictions\[1\] is str 'a', expected int"),
+        ([True], [1], TypeError, r"predictions\[0\] is bool True"),
+        ([1], [[True]], TypeError, r"references\[0\]\[0\] is bool True"),
+        (["a"], [[{"answer_id": 1}]], TypeError, r"a dict with the keys \['answer_id'\], expected 'answer'"),
+        (
+            [["a", "b"]],
+            ["a"],
+            TypeError,
+            r"predictions\[0\] is list .* one answer per question \(.* are the two swapped",
+        ),
+        ([["a", "b"]], [["a", "c"]], TypeError, r"predictions\[0\] is list .* one answer per question$"),
+        (["a"], [[{"answer": None}]], TypeError, r"references\[0\]\[0\] is None"),
+        (["a"], [[["a"]]], TypeError, r"references\[0\]\[0\] is list"),
+        (["a"], [None], TypeError, r"references\[0\] is None"),
+        (["a"], [5.5], TypeError, r"references\[0\] is float 5.5"),
+        ("a", ["a"], TypeError, "predictions is str"),
+    ],
+)
 def test_wrong_items_are_named(predictions, references, error, message):
     with pytest.raises(error, match=message):
         sample_statistics(predictions, references)
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"normalization": "offical"}, "normalization is 'offical', expected one of"),
-    ({"formula": 3}, "formula is 3"), ({"preset": "vqa"}, "preset is 'vqa'"), ({"measure": "em"}, "measure is 'em'"),
-    ({"measure": "anls", "preset": "vqav2"}, "preset is 'vqav2', expected None"),
-    ({"ids": True, "normalization": "official"}, "normalization is 'official', expected None"),
-    ({"ids": True, "preset": "textvqa"}, "preset is 'textvqa', expected None"),
-    ({"ids": True, "measure": "anls"}, "expected str"),
-])
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"normalization": "offical"}, "normalization is 'offical', expected one of"),
+        ({"formula": 3}, "formula is 3"),
+        ({"preset": "vqa"}, "preset is 'vqa'"),
+        ({"measure": "em"}, "measure is 'em'"),
+        ({"measure": "anls", "preset": "vqav2"}, "preset is 'vqav2', expected None"),
+        ({"ids": True, "normalization": "official"}, "normalization is 'official', expected None"),
+        ({"ids": True, "preset": "textvqa"}, "preset is 'textvqa', expected None"),
+        ({"ids": True, "measure": "anls"}, "expected str"),
+    ],
+)
 def test_wrong_options_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         resolve_protocol(**options)
@@ -282,24 +347,43 @@ def test_levenshtein(first, second):
     assert levenshtein(first, second) == slow_distance(first, second)
 
 
-@pytest.mark.parametrize("prediction, style", [
-    ("Yes", "case"), ("yes.", "punctuation"), ("yes!", "punctuation"), ("a yes", "article"),
-    ("yes<|im_end|>", "special_token"),
-    ("yes</s>", "special_token"), ("It is yes.", "sentence"), ("The answer is Yes", "sentence"), ("Yes.", "unanimity"),
-    ("The Yes!", "unanimity"), ("no", None), ("yesterday", None), ("", None), ("Yes<|im_end|>", None),
-])
+@pytest.mark.parametrize(
+    "prediction, style",
+    [
+        ("Yes", "case"),
+        ("yes.", "punctuation"),
+        ("yes!", "punctuation"),
+        ("a yes", "article"),
+        ("yes<|im_end|>", "special_token"),
+        ("yes</s>", "special_token"),
+        ("It is yes.", "sentence"),
+        ("The answer is Yes", "sentence"),
+        ("Yes.", "unanimity"),
+        ("The Yes!", "unanimity"),
+        ("no", None),
+        ("yesterday", None),
+        ("", None),
+        ("Yes<|im_end|>", None),
+    ],
+)
 def test_style_of_unanimous_questions(prediction, style):
     counts = lost_to_style(number_answers([prediction], [["yes"] * 10]), np.zeros(1), resolve_protocol())
     assert list(counts) == list(STYLES)
     assert {key for key, count in counts.items() if count} == ({style} if style else set())
 
 
-@pytest.mark.parametrize("options, prediction, answers, style", [
-    ({"preset": "aokvqa"}, "two", ["2", "2", "3"], "number_word"), ({"preset": "gqa"}, "The cat", ["cat"], "article"),
-    ({"preset": "gqa"}, "cat", ["Cat"], "case"), ({}, "It is a cat", ["cat"] * 5 + ["dog"] * 5, "sentence"),
-    ({}, "dog", ["cat"] * 9 + ["cow"], None), ({"formula": "leave-one-out"}, "Yes", ["yes"], None),
-    ({"preset": "gqa"}, "Cat.", ["cat"], None),
-])
+@pytest.mark.parametrize(
+    "options, prediction, answers, style",
+    [
+        ({"preset": "aokvqa"}, "two", ["2", "2", "3"], "number_word"),
+        ({"preset": "gqa"}, "The cat", ["cat"], "article"),
+        ({"preset": "gqa"}, "cat", ["Cat"], "case"),
+        ({}, "It is a cat", ["cat"] * 5 + ["dog"] * 5, "sentence"),
+        ({}, "dog", ["cat"] * 9 + ["cow"], None),
+        ({"formula": "leave-one-out"}, "Yes", ["yes"], None),
+        ({"preset": "gqa"}, "Cat.", ["cat"], None),
+    ],
+)
 def test_style_under_other_protocols(options, prediction, answers, style):
     counts = lost_to_style(number_answers([prediction], [answers]), np.zeros(1), resolve_protocol(**options))
     assert {key for key, count in counts.items() if count} == ({style} if style else set())
@@ -310,4 +394,4 @@ def test_labels_and_samples():
     by_label = score_by_label(statistics, ["yes/no", "other", "other"])
     assert by_label == {"other": {"value": 0.15, "count": 2}, "yes/no": {"value": 1.0, "count": 1}}
     assert sample_scores(statistics)["vqa_accuracy"].tolist() == [1.0, 0.3, 0.0]
-    assert signature_settings(stem=str.lower)[1]["stem"] == "callable:str.lower"
+    assert Scorer(stem=str.lower).settings()[1]["stem"] == "callable:str.lower"

@@ -12,7 +12,7 @@ from metrics.vqa_accuracy.answers import number_answers
 from metrics.vqa_accuracy.diagnosis import lost_to_style
 from metrics.vqa_accuracy.normalizer import evalai, official, stemmed_words
 from metrics.vqa_accuracy.protocols import NORMALIZATIONS, resolve_protocol
-from metrics.vqa_accuracy.scoring import evaluate_answers, sample_statistics, signature_settings
+from metrics.vqa_accuracy.scoring import Scorer, evaluate_answers, sample_statistics
 
 
 def accuracy(prediction, answers, **options):
@@ -53,9 +53,13 @@ def straight(prediction, answers, normalization):
     return total / len(answers)
 
 
-TEXTS = st.lists(st.sampled_from(
-    ["riding", "ride", "Rides.", "horses", "a horse", "pony", "ponies", "two", "tennis", "happy", "happiness", ""]
-), min_size=1, max_size=3).map(" ".join)  # fmt: skip
+TEXTS = st.lists(
+    st.sampled_from(
+        ["riding", "ride", "Rides.", "horses", "a horse", "pony", "ponies", "two", "tennis", "happy", "happiness", ""]
+    ),
+    min_size=1,
+    max_size=3,
+).map(" ".join)
 
 
 @settings(max_examples=150, deadline=None)
@@ -67,11 +71,22 @@ def test_stems_equal_the_definition_and_lower_no_accuracy(prediction, answers, n
 
 
 # What OK-VQA v1.1 has for these raw answers: stems, but words where a stem is none.
-@pytest.mark.parametrize("raw, answer, without", [
-    ("riding", "ride", 0), ("surfing", "surf", 0), ("morning", "morn", 0), ("firefighters", "firefight", 0),
-    ("electronics", "electron", 0), ("pony tail", "pony tail", 1), ("Tennis.", "tennis", 1), ("police", "police", 1),
-    ("happy", "happy", 1), ("strawberries", "strawberry", 0), ("vacationing", "vacate", 0),
-])
+@pytest.mark.parametrize(
+    "raw, answer, without",
+    [
+        ("riding", "ride", 0),
+        ("surfing", "surf", 0),
+        ("morning", "morn", 0),
+        ("firefighters", "firefight", 0),
+        ("electronics", "electron", 0),
+        ("pony tail", "pony tail", 1),
+        ("Tennis.", "tennis", 1),
+        ("police", "police", 1),
+        ("happy", "happy", 1),
+        ("strawberries", "strawberry", 0),
+        ("vacationing", "vacate", 0),
+    ],
+)
 def test_ok_vqa(raw, answer, without):
     answers = [answer] * 4 + ["other"] * 6
     assert accuracy(raw, answers, preset="okvqa") == without
@@ -100,31 +115,40 @@ def test_only_words_change():
 def test_compared_texts_and_signature():
     protocol = resolve_protocol(preset="okvqa", stem=True)
     assert evaluate_answers(["Riding!"], [["ride"] * 10], protocol, with_compared=True).compared == ["ride"]
-    assert signature_settings(stem=True)[1]["stem"] is True
-    assert signature_settings(stem=None)[1]["stem"] is signature_settings(stem=False)[1]["stem"] is False
+    assert Scorer(stem=True).settings()[1]["stem"] is True
+    assert Scorer(stem=None).settings()[1]["stem"] is Scorer(stem=False).settings()[1]["stem"] is False
     assert accuracy("riding", ["ride"] * 10, stem=None) == accuracy("riding", ["ride"] * 10, stem=False) == 0
 
 
-@pytest.mark.parametrize("options, prediction, answers, style", [
-    ({}, "Horses", ["horse"] * 10, "case"), ({}, "Riding.", ["ride"] * 10, "unanimity"),
-    ({"preset": "okvqa"}, "he is riding horses", ["ride horse"] * 10, "sentence"),
-    ({"preset": "okvqa"}, "riding</s>", ["ride"] * 10, "special_token"), ({}, "dog", ["cat"] * 10, None),
-    ({"preset": "aokvqa"}, "the horses", ["horse"] * 3, "article"), ({}, "horses!", ["horse"] * 10, "punctuation"),
-])
+@pytest.mark.parametrize(
+    "options, prediction, answers, style",
+    [
+        ({}, "Horses", ["horse"] * 10, "case"),
+        ({}, "Riding.", ["ride"] * 10, "unanimity"),
+        ({"preset": "okvqa"}, "he is riding horses", ["ride horse"] * 10, "sentence"),
+        ({"preset": "okvqa"}, "riding</s>", ["ride"] * 10, "special_token"),
+        ({}, "dog", ["cat"] * 10, None),
+        ({"preset": "aokvqa"}, "the horses", ["horse"] * 3, "article"),
+        ({}, "horses!", ["horse"] * 10, "punctuation"),
+    ],
+)
 def test_styles_of_stems(options, prediction, answers, style):
     protocol = resolve_protocol(**options, stem=True)
     counts = lost_to_style(number_answers([prediction], [answers]), np.zeros(1), protocol)
     assert {key for key, count in counts.items() if count} == ({style} if style else set())
 
 
-@pytest.mark.parametrize("options, error, message", [
-    ({"stem": "porter"}, TypeError, "stem is str, expected a bool or a callable"),
-    ({"stem": 1}, TypeError, "stem is int, expected a bool"),
-    ({"stem": True, "ids": True}, ValueError, "stem is set, expected False: integer ids have no stem"),
-    ({"stem": str.lower, "ids": True}, ValueError, "integer ids have no stem"),
-    ({"stem": True, "measure": "anls"}, ValueError, "stem is True, expected False or a callable: anls has"),
-    ({"stem": True, "measure": "relaxed_accuracy"}, ValueError, "relaxed_accuracy has its own way to compare"),
-])
+@pytest.mark.parametrize(
+    "options, error, message",
+    [
+        ({"stem": "porter"}, TypeError, "stem is str, expected a bool or a callable"),
+        ({"stem": 1}, TypeError, "stem is int, expected a bool"),
+        ({"stem": True, "ids": True}, ValueError, "stem is set, expected False: integer ids have no stem"),
+        ({"stem": str.lower, "ids": True}, ValueError, "integer ids have no stem"),
+        ({"stem": True, "measure": "anls"}, ValueError, "stem is True, expected False or a callable: anls has"),
+        ({"stem": True, "measure": "relaxed_accuracy"}, ValueError, "relaxed_accuracy has its own way to compare"),
+    ],
+)
 def test_stems_that_cannot_be(options, error, message):
     with pytest.raises(error, match=message):
         resolve_protocol(**options)

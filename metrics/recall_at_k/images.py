@@ -1,77 +1,21 @@
-"""All that is said of one set of images and texts: scores, sizes, and the mean over folds of COCO's 1K protocol."""
+"""Which image each query belongs to: for labels, for whole images as clusters, and for parts of the images."""
 
 import numbers
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
-from ._shared import as_items, check_options, describe, reference_counts, score_by, signature
-from .inputs import Embeddings
+from ._shared import as_items, describe, score_by
+from .inputs import Embeddings, Ranked
 from .ranks import ItemPairs, Pairs
-from .scoring import check_k, count_pairs, direction_name, score, signature_settings
-
-
-def report(
-    items,
-    pairs: ItemPairs,
-    similarity: str = "cosine",
-    directions: str = "both",
-    k: int | Sequence[int] = (1, 5, 10),
-    ties: str = "expected",
-    no_correct: str = "skip",
-    query_name: str = "i",
-    gallery_name: str = "t",
-    recall_fraction: bool = False,
-    folds: int | None = None,
-    progress: Callable[[Iterable], Iterable] = iter,
-) -> tuple[dict[str, np.ndarray], dict, str]:
-    """Counts, scores and signs.
-
-    Args:
-        items, pairs: What `scoring.check_items` and `inputs.check_pairs` returned; items that are left out of their
-            own gallery are in the pairs.
-        similarity, directions, progress: As in `scoring.sample_statistics`.
-        k, ties, no_correct, query_name, gallery_name, recall_fraction: As in `scoring.score`.
-        folds: Number of consecutive parts of the images for the mean over folds; None leaves it out.
-
-    Returns:
-        The statistics, and the results: the scores, the numbers of items (`num_i`, `num_t`), of queries left out
-        (`num_skipped`) and of zero vectors, whose similarity is 0 (`num_zero_vectors`, of embeddings under "cosine"),
-        and `folds`, the mean scores; and the signature, with the number of correct texts per image.
-
-    Raises:
-        ValueError: An option is wrong, or the images are no multiple of the folds.
-    """
-    embeddings = isinstance(items, Embeddings)
-    # Before the long work, these check the options too.
-    check_options(flags={"recall_fraction": recall_fraction})
-    direction_name(0, query_name, gallery_name)
-    compared = similarity if embeddings else None
-    own = len(pairs.own.rows) > 0
-    name, settings = signature_settings(k, ties, compared, directions, no_correct, folds, own)
-    parts = _folds(items.shape[0], folds)
-    scoring = (k, ties, no_correct, query_name, gallery_name, recall_fraction)
-    counting = (similarity, directions, check_k(k) if recall_fraction else ())
-
-    statistics = count_pairs(items, pairs, *counting, progress)
-    results = score(statistics, *scoring)
-    results.update({f"num_{query_name}": items.shape[0], f"num_{gallery_name}": items.shape[1]})
-    results["num_skipped"] = int((statistics["correct"] == 0).sum()) if no_correct == "skip" else 0
-    if embeddings and similarity == "cosine":
-        results["num_zero_vectors"] = items.num_zero()
-    if parts:
-        scores = [score(count_pairs(*_part_of(items, pairs, part), *counting), *scoring) for part in parts]
-        results["folds"] = {key: float(np.mean([part[key] for part in scores])) for key in scores[0]}
-    correct = np.unique(np.bincount(pairs.forward.rows, minlength=items.shape[0]))
-    settings["refs"] = reference_counts(map(range, correct.tolist()))
-    return statistics, results, signature(name, settings)
 
 
 def image_of_rows(statistics: dict[str, np.ndarray], pairs: ItemPairs, shape: tuple[int, int]) -> np.ndarray:
     """The image of each row of the statistics: of a text, itself where it is one, or the first of its correct ones.
 
     Args:
-        statistics, pairs: Of `report`.
+        statistics: Of `Scorer.statistics`.
+        pairs: The correct pairs.
         shape: (images, texts).
 
     Returns:
@@ -113,20 +57,13 @@ def clusters_of_rows(clusters, image: np.ndarray, images: int) -> list[int] | No
 
 
 def scores_by_label(
-    score_: Callable,
-    statistics: dict[str, np.ndarray],
-    by,
-    image: np.ndarray,
-    images: int,
-    confidence_level: float | None = None,
-    n_resamples: int = 1000,
-    seed: int = 0,
-    clusters: list | None = None,
+    score: Callable, statistics: dict[str, np.ndarray], by, image: np.ndarray, images: int, *drawing
 ) -> dict:
     """The scores of each label's images and of their texts; a text without a correct image has no label.
 
     Args:
-        score_, statistics, confidence_level, n_resamples, seed, clusters: As in `resampling.score_by`.
+        score, statistics: As in `resampling.score_by`.
+        drawing: Level, number of resamples, seed and clusters of the rows, as there.
         by: One label per image, str or int.
         image, images: What `image_of_rows` returned, and how many there are.
 
@@ -142,10 +79,13 @@ def scores_by_label(
         scored = (chosen["direction"] == direction) & (chosen["correct"] > 0)
         without = set(labels) - {label for label, some in zip(labels, scored.tolist()) if some}
         if without:
-            raise ValueError(f"by has {describe(min(without, key=str))}, of which no "
-                             f"{('image', 'text')[direction]} has a correct item, expected one at least")  # fmt: skip
+            raise ValueError(
+                f"by has {describe(min(without, key=str))}, of which no "
+                f"{('image', 'text')[direction]} has a correct item, expected one at least"
+            )
+    *how, clusters = drawing
     own = None if clusters is None else [clusters[row] for row in rows.tolist()]
-    return score_by(score_, chosen, labels, confidence_level, n_resamples, seed, own)
+    return score_by(score, chosen, labels, *how, own)
 
 
 def _labels(labels, images: int, place: str) -> list:
@@ -159,16 +99,22 @@ def _labels(labels, images: int, place: str) -> list:
     return labels
 
 
-def _folds(rows: int, number: int | None) -> list[slice]:
-    """Consecutive equal parts."""
+def folds_of(ranked: Ranked, number: int | None) -> list[Ranked]:
+    """Consecutive equal parts of the images, each with the texts that are correct for one of them; none for None.
+
+    Raises:
+        ValueError: The images are no multiple of the number.
+    """
     if number is None:
         return []
+    rows = ranked.shape[0]
     if rows % number:
         raise ValueError(f"folds is {number} for {rows} items, expected a divisor: folds are consecutive and equal")
-    return [slice(start, start + rows // number) for start in range(0, rows, rows // number)]
+    parts = (slice(start, start + rows // number) for start in range(0, rows, rows // number))
+    return [_part_of(*ranked[:2], part) for part in parts]
 
 
-def _part_of(items, pairs: ItemPairs, part: slice) -> tuple:
+def _part_of(items, pairs: ItemPairs, part: slice) -> Ranked:
     """Items and pairs of a part of the rows, with the columns that are correct for one of them."""
     own = np.unique(pairs.forward.columns[_inside(pairs.forward.rows, part)])
     place = np.full(items.shape[1], -1)
@@ -177,7 +123,7 @@ def _part_of(items, pairs: ItemPairs, part: slice) -> tuple:
         items = items._replace(images=items.images[part], texts=items.texts[own])
     else:
         items = items[part][:, own]
-    return items, ItemPairs(*(_part_of_pairs(each, part, place) for each in pairs))
+    return Ranked(items, ItemPairs(*(_part_of_pairs(each, part, place) for each in pairs)))
 
 
 def _inside(values: np.ndarray, part: slice) -> np.ndarray:
