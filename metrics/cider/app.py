@@ -1,6 +1,5 @@
 """The Space's page: the options of CIDEr, and the weights of the n-grams that make it. The rest stands in _page.py."""
 
-import math
 from pathlib import Path
 
 import evaluate
@@ -44,7 +43,8 @@ class CiderPage(NgramPage):
         else:
             settings = {name: options[name] for name in ("n", "tokenizer", "stem", "end_token")}
             table = self.metric.document_frequencies(inputs.arguments["references"], **settings)
-        return lambda gram: f"idf {math.log(table.num_images / max(1, table[gram])):.2f}"
+        scorer = self.part("scoring").Scorer()
+        return lambda gram: f"idf {scorer.idf(table.num_images, table[gram]):.2f}"
 
 
 page = CiderPage(evaluate.load(str(Path(__file__).with_name("cider.py"))))

@@ -177,9 +177,9 @@ class CiderReward(Portable):
         self._encoder = self._new_encoder()
         if self._fits:
             keys, frequency = self._table.packed(BITS)
-            idf = np.log(self._table.num_images) - np.log(np.maximum(frequency, 1))
             # Behind the last stands what an n-gram has that the table lacks.
-            self._packed_table = np.append(keys, NO_GRAM), np.append(idf, np.log(self._table.num_images))
+            idf = self._scorer.idf(self._table.num_images, np.append(frequency, 0))
+            self._packed_table = np.append(keys, NO_GRAM), idf
 
     def _new_encoder(self) -> Encoder:
         # Ids hold their end themselves, or lack it: see `_checked` and `_with_ends`.

@@ -157,7 +157,16 @@ class Scorer(BaseScorer):
             table.check(**{**self.table_options(), "tokenizer": tokenizer})
             check_images(table)
             num_images, frequencies = table.num_images, table.look_up(counts.orders, counts.vocabulary)
-        return [np.log(num_images) - np.log(np.maximum(frequency, 1)) for frequency in frequencies]
+        return [self.idf(num_images, frequency) for frequency in frequencies]
+
+    def idf(self, num_images: int, frequency: np.ndarray) -> np.ndarray:
+        """The weight of n-grams: ln(N / max(1, df)).
+
+        Args:
+            num_images: N.
+            frequency: The document frequencies of the n-grams, of any shape.
+        """
+        return np.log(num_images) - np.log(np.maximum(frequency, 1))
 
     def score(self, statistics, weights=None):
         """The mean over samples and orders, times scale.

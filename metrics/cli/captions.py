@@ -10,7 +10,6 @@ from ..utils.ngrams import Encoder, caption_counts
 from ..utils.scorers import BaseScorer, Found, counts_of
 from .reports import Report, make_report
 
-METRICS = ("cider", "bleu4")
 ITEMS, ID = "images", "image_id"
 REQUIRED = ("predictions", "references")
 _SMOOTHINGS = {"true": True, "false": False, **{name: name for name in ("epsilon", "add-k", "exp", "coco")}}
@@ -56,24 +55,40 @@ def run(names: list[str], options: argparse.Namespace) -> tuple[CaptionSet, list
 def measure(names: list[str], data: CaptionSet, options: argparse.Namespace) -> list[Report]:
     """Scores captions with every metric named; they are tokenized and counted once."""
     scorers = [scorer(name, options).opened() for name in names]
-    stems = {getattr(one, "stem", False) for one in scorers}
+    stems = {_stems(one) for one in scorers}
     counts = {
         stem: caption_counts(data.predictions, data.references, 4, Encoder(options.tokenizer, stem)) for stem in stems
     }
-    found = [
-        Found(one.statistics_of_counts(counts[getattr(one, "stem", False)]), counts_of(data.references))
-        for one in scorers
+    found = [one.statistics_of_counts(counts[_stems(one)]) for one in scorers]
+    num_references = counts_of(data.references)
+    return [
+        make_report(one, Found(statistics, num_references), options, clusters(data))
+        for one, statistics in zip(scorers, found)
     ]
-    return [make_report(*pair, options, clusters(data)) for pair in zip(scorers, found)]
 
 
 def scorer(name: str, options: argparse.Namespace) -> BaseScorer:
     """A metric with the options of the command line."""
-    if name == "cider":
-        names = ("variant", "tokenizer", "stem", "document_frequencies")
-        return cider.Scorer(**{key: getattr(options, key) for key in names})
+    return _SCORERS[name](options)
+
+
+def _stems(one: BaseScorer) -> bool:
+    return getattr(one, "stem", False)
+
+
+def _cider(options: argparse.Namespace) -> cider.Scorer:
+    names = ("variant", "tokenizer", "stem", "document_frequencies")
+    return cider.Scorer(**{key: getattr(options, key) for key in names})
+
+
+def _bleu4(options: argparse.Namespace) -> bleu4.Scorer:
     formula = {"smoothing": _SMOOTHINGS[options.smoothing], "effective_order": options.effective_order}
     return bleu4.Scorer(tokenizer=options.tokenizer, **formula)
+
+
+# Metrics of n-grams, which share their counts.
+_SCORERS = {"cider": _cider, "bleu4": _bleu4}
+METRICS = tuple(_SCORERS)
 
 
 def clusters(data: CaptionSet) -> None:
